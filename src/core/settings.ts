@@ -1,0 +1,137 @@
+/**
+ * The settings of a running tallyd, already checked and frozen. Durations are milliseconds,
+ * amounts are bigint minor units. `src/config` builds this from the environment and the
+ * optional JSON file; nothing else reads `process.env`.
+ */
+export type ResolveMode = "write" | "suggest" | "off";
+
+/** One SQL expression per field of an intent; `null` where the team's table has no such field. */
+export interface IntentColumns {
+  readonly intentId: string;
+  readonly accountId: string;
+  readonly amount: string;
+  readonly currency: string;
+  readonly idempotencyKey: string | null;
+  readonly state: string;
+  readonly chargeId: string | null;
+  readonly response: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string | null;
+  readonly operation: string | null;
+  readonly fingerprint: string | null;
+  readonly reference: string | null;
+  readonly paymentId: string | null;
+  readonly customer: string | null;
+  readonly rail: string | null;
+  readonly network: string | null;
+  readonly asset: string | null;
+  readonly payer: string | null;
+  readonly payee: string | null;
+  readonly nonce: string | null;
+  readonly validBefore: string | null;
+  readonly repeatConfirmed: string | null;
+}
+
+/** Plain column names that the resolver may write; `null` = the field is never written. */
+export interface IntentWrites {
+  readonly state: string;
+  readonly chargeId: string | null;
+  readonly response: string | null;
+  readonly updatedAt: string | null;
+  readonly fingerprint: string | null;
+}
+
+export interface IntentsSettings {
+  readonly databaseUrl: string;
+  /** `schema.table`, as written in the setting. */
+  readonly table: string;
+  /** `null`: no mapping was given, so the columns are found by name (seed table or superset). */
+  readonly columns: Partial<IntentColumns> | null;
+  /** Team's spelling -> canonical state. Canonical names always map to themselves. */
+  readonly states: Readonly<Record<string, string>>;
+  readonly write: Partial<IntentWrites> | null;
+  /** IANA zone or offset for `timestamp without time zone` columns; `null`: not configured. */
+  readonly timeZone: string | null;
+  /** May tallyd create its own superset table where none exists? */
+  readonly create: boolean;
+}
+
+export interface StripeSettings {
+  /** `null`: webhooks only, no reads. */
+  readonly apiKey: string | null;
+  readonly webhookSecrets: readonly string[];
+  /** e.g. `http://127.0.0.1:12111`; `null` = Stripe itself. */
+  readonly apiBase: string | null;
+  readonly livemode: boolean;
+  /** Connected accounts that are watched besides the platform's own. */
+  readonly accounts: readonly string[];
+  readonly metadataKey: string;
+  readonly referenceKey: string;
+  /** Metadata keys in which some writers repeat the idempotency key. */
+  readonly keyMetadata: readonly string[];
+  /** Metadata that marks an object as ours; `null`: everything on the account is ours. */
+  readonly owned: { readonly metadata: Readonly<Record<string, string>> } | null;
+  readonly subscriptions: "ignore" | "include";
+  /** 0 = no limit. */
+  readonly readsPerSecond: number;
+}
+
+export interface SpendCap {
+  readonly per: "operation" | "account" | "day";
+  readonly currency: string;
+  readonly amount: bigint;
+}
+
+export interface RepeatRule {
+  readonly payee: string;
+  readonly maxAmount: bigint;
+}
+
+export interface RuleSettings {
+  readonly inFlightLimitMs: number;
+  /** For payment methods that settle days later (status `processing`). */
+  readonly asyncLimitMs: number;
+  readonly orphanGraceMs: number;
+  readonly retryHorizonMs: number;
+  readonly duplicateWindowMs: number;
+  readonly similarWindowMs: number;
+  /** How long an SDK call may go on retrying after the row was last touched. */
+  readonly attemptWindowMs: number;
+  /** How far the newest end of a provider list is not yet trusted. */
+  readonly safetyLagMs: number;
+  /** Slack between the team's clock and Stripe's at the old end of a window. */
+  readonly clockSlackMs: number;
+  readonly ladder: { readonly stripe: readonly number[]; readonly evm: readonly number[] };
+  readonly allowRepeats: readonly RepeatRule[];
+  readonly spendCaps: readonly SpendCap[];
+}
+
+export interface Settings {
+  /** `null`: embedded PostgreSQL under `dataDir`. */
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  readonly intents: Omit<IntentsSettings, "databaseUrl"> & { readonly databaseUrl: string | null };
+  readonly stripe: StripeSettings;
+  readonly slackWebhookUrl: string | null;
+  readonly slackCriticalWebhookUrl: string | null;
+  /** For links in alerts; `null`: no link, the command is named instead. */
+  readonly publicUrl: string | null;
+  readonly port: number;
+  readonly host: string;
+  readonly adminPort: number;
+  readonly adminHost: string;
+  readonly adminToken: string | null;
+  readonly resolve: ResolveMode;
+  readonly rules: RuleSettings;
+  readonly firstLookbackMs: number;
+  /** Beats of the slow readers. */
+  readonly beats: {
+    readonly localMs: number;
+    readonly localFullMs: number;
+    readonly eventsMs: number;
+    readonly listsMs: number;
+    readonly auditMs: number;
+  };
+  readonly timeZone: string;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+}

@@ -1,0 +1,110 @@
+import type { PoolClient } from 'pg';
+
+import { MigrationError } from './errors.ts';
+import { textSha256 } from './sql-files.ts';
+import type { ViewFile } from './sql-files.ts';
+
+// Everything derived is found in the catalogue, not in a list of ours that could be wrong: all
+// views of the schema, and the functions noted in tallyd.derived_function when they were built.
+const DROP_DERIVED = `
+do $drop$
+declare
+  item record;
+begin
+  for item in
+    select format('%I.%I', 'tallyd', c.relname) as name,
+           case c.relkind when 'm' then 'materialized view' else 'view' end as kind
+      from pg_class c
+     where c.relnamespace = 'tallyd'::regnamespace
+       and c.relkind in ('v', 'm')
+     order by c.oid desc
+  loop
+    -- A view or function above it may have gone with an earlier cascade.
+    execute format('drop %s if exists %s cascade', item.kind, item.name);
+  end loop;
+  for item in
+    select f.signature from tallyd.derived_function f order by f.position desc
+  loop
+    -- No cascade: a table that leans on such a function must fail here, not lose a column.
+    execute format('drop routine if exists %s', item.signature);
+  end loop;
+  delete from tallyd.derived_function;
+end
+$drop$`;
+
+// What stands in the catalogue now, as one hash: a view altered by hand changes it.
+const CATALOGUE_HASH = `
+select md5(coalesce(string_agg(part, E'\\n' order by part), '')) as hash
+  from (select c.relname || ':' || pg_get_viewdef(c.oid) as part
+          from pg_class c
+         where c.relnamespace = 'tallyd'::regnamespace
+           and c.relkind in ('v', 'm')
+        union all
+        select f.signature || ':' || coalesce(md5(p.prosrc || coalesce(p.prosqlbody::text, '')), '')
+          from tallyd.derived_function f
+          left join pg_proc p on p.oid = to_regprocedure(f.signature)) as parts`;
+
+const FUNCTIONS = `
+select p.oid::regprocedure::text as signature
+  from pg_proc p
+ where p.pronamespace = 'tallyd'::regnamespace
+ order by p.oid`;
+
+/** Drops every view of the schema and every function that the view files made. */
+export async function dropViews(client: PoolClient): Promise<void> {
+  await client.query(DROP_DERIVED);
+}
+
+/**
+ * True when the views in the schema are exactly what these files built. A start of one more
+ * replica then takes no lock that a running audit would hold up.
+ */
+export async function viewsAreCurrent(
+  client: PoolClient,
+  files: readonly ViewFile[],
+): Promise<boolean> {
+  const stored = await client.query<{ files_sha256: string; catalogue_hash: string }>(
+    'select files_sha256, catalogue_hash from tallyd.derived_state',
+  );
+  const row = stored.rows[0];
+  if (row?.files_sha256 !== filesSha256(files)) return false;
+  return row.catalogue_hash === (await catalogueHash(client));
+}
+
+/** Drops the views and builds them anew from the files, inside the caller's transaction. */
+export async function rebuildViews(client: PoolClient, files: readonly ViewFile[]): Promise<void> {
+  await dropViews(client);
+  const before = new Set(await functionSignatures(client));
+  for (const file of files) {
+    try {
+      await client.query(file.text);
+    } catch (error) {
+      throw new MigrationError(`sql/views/${file.name} failed: ${String(error)}`, { cause: error });
+    }
+  }
+  const made = (await functionSignatures(client)).filter((name) => !before.has(name));
+  await client.query(
+    `insert into tallyd.derived_function (position, signature)
+     select position, signature from unnest($1::text[]) with ordinality as f (signature, position)`,
+    [made],
+  );
+  await client.query('delete from tallyd.derived_state');
+  await client.query(
+    'insert into tallyd.derived_state (files_sha256, catalogue_hash) values ($1, $2)',
+    [filesSha256(files), await catalogueHash(client)],
+  );
+}
+
+async function functionSignatures(client: PoolClient): Promise<string[]> {
+  const found = await client.query<{ signature: string }>(FUNCTIONS);
+  return found.rows.map((row) => row.signature);
+}
+
+async function catalogueHash(client: PoolClient): Promise<string> {
+  const found = await client.query<{ hash: string }>(CATALOGUE_HASH);
+  return found.rows[0]?.hash ?? '';
+}
+
+function filesSha256(files: readonly ViewFile[]): string {
+  return textSha256(JSON.stringify(files.map((file) => [file.name, textSha256(file.text)])));
+}
