@@ -5,26 +5,26 @@
 
 /** The embedded PostgreSQL cannot be prepared, started, joined or stopped. */
 export class EmbeddedError extends Error {
-  readonly code = 'embedded_postgres';
-  override readonly name = 'EmbeddedError';
+  readonly code = "embedded_postgres";
+  override readonly name = "EmbeddedError";
 }
 
 /** A migration file is missing, edited after it landed, misnamed or refused by the server. */
 export class MigrationError extends Error {
-  readonly code = 'migration';
-  override readonly name = 'MigrationError';
+  readonly code = "migration";
+  override readonly name = "MigrationError";
 }
 
 /** The server is older than the oldest PostgreSQL that tallyd supports. */
 export class PostgresTooOldError extends Error {
-  readonly code = 'postgres_too_old';
-  override readonly name = 'PostgresTooOldError';
+  readonly code = "postgres_too_old";
+  override readonly name = "PostgresTooOldError";
 }
 
 /** The schema was migrated by a newer tallyd than this one. */
 export class SchemaNewerError extends Error {
-  readonly code = 'schema_newer';
-  override readonly name = 'SchemaNewerError';
+  readonly code = "schema_newer";
+  override readonly name = "SchemaNewerError";
   /** Newest version in the schema. */
   readonly current: number;
   /** Newest version that this tallyd knows. */
@@ -35,8 +35,8 @@ export class SchemaNewerError extends Error {
   constructor(versions: { current: number; known: number; breaking: boolean }) {
     super(
       `the schema tallyd is at version ${String(versions.current)}, this tallyd knows versions ` +
-        `up to ${String(versions.known)}${versions.breaking ? ' and the newer ones break it' : ''}: ` +
-        'run the newer tallyd, or restore the database from before its migration',
+        `up to ${String(versions.known)}${versions.breaking ? " and the newer ones break it" : ""}: ` +
+        "run the newer tallyd, or restore the database from before its migration",
     );
     this.current = versions.current;
     this.known = versions.known;

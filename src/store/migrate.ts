@@ -1,11 +1,11 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient } from "pg";
 
-import { MigrationError, PostgresTooOldError, SchemaNewerError } from './errors.ts';
-import type { Db } from './pool.ts';
-import { packageSqlDir, readMigrations, readViews } from './sql-files.ts';
-import type { MigrationFile, ViewFile } from './sql-files.ts';
-import { isLostRace, withTx } from './tx.ts';
-import { dropViews, rebuildViews, viewsAreCurrent } from './views.ts';
+import { MigrationError, PostgresTooOldError, SchemaNewerError } from "./errors.ts";
+import type { Db } from "./pool.ts";
+import { packageSqlDir, readMigrations, readViews } from "./sql-files.ts";
+import type { MigrationFile, ViewFile } from "./sql-files.ts";
+import { isLostRace, withTx } from "./tx.ts";
+import { dropViews, rebuildViews, viewsAreCurrent } from "./views.ts";
 
 /** One landed migration, as the schema remembers it. */
 export interface LandedMigration {
@@ -34,9 +34,9 @@ export interface MigrateResult {
 // PostgreSQL 14 is the oldest one that the SQL is tested to run on.
 const SERVER_VERSION_MIN = 140_000;
 // Another replica may be building an index on a large table; its end is worth the wait.
-const MIGRATOR_WAIT_MAX = '15min';
+const MIGRATOR_WAIT_MAX = "15min";
 // A migration that waits for a table's lock stalls everybody behind it, so it gives up early.
-const TABLE_WAIT_MAX = '60s';
+const TABLE_WAIT_MAX = "60s";
 // Bound of the loop over pending files: four digits in the name allow no more.
 const MIGRATIONS_MAX = 9_999;
 // Any fixed number will do, as long as every migrator of tallyd takes the same one.
@@ -94,7 +94,7 @@ export async function schemaState(db: Db): Promise<SchemaState> {
   );
   if (exists.rows[0]?.there !== true) return { current: 0, landed: [] };
   const found = await db.query<LandedMigration>(
-    'select version, name, sha256, breaking from tallyd.migration order by version',
+    "select version, name, sha256, breaking from tallyd.migration order by version",
   );
   return { current: found.rows.at(-1)?.version ?? 0, landed: found.rows };
 }
@@ -107,7 +107,7 @@ async function refuseOldServer(pool: Pool): Promise<void> {
   const server = found.rows[0];
   if (server === undefined || server.version < SERVER_VERSION_MIN) {
     throw new PostgresTooOldError(
-      `the database is PostgreSQL ${server?.text ?? 'of unknown version'}: tallyd needs 14 or newer`,
+      `the database is PostgreSQL ${server?.text ?? "of unknown version"}: tallyd needs 14 or newer`,
     );
   }
 }
@@ -142,10 +142,10 @@ async function prepareSchema(client: PoolClient): Promise<void> {
     "select to_regnamespace('tallyd') is not null as there",
   );
   // `if not exists` would ask for the right to create schemas even where the schema is given.
-  if (found.rows[0]?.there !== true) await client.query('create schema tallyd');
+  if (found.rows[0]?.there !== true) await client.query("create schema tallyd");
   // Unqualified names in the files mean our schema, whatever the role's own path says.
-  await client.query('set local search_path = tallyd');
-  await client.query('set local client_min_messages = warning');
+  await client.query("set local search_path = tallyd");
+  await client.query("set local client_min_messages = warning");
   const done = await client.query<{ there: boolean }>(
     "select to_regclass('tallyd.derived_state') is not null as there",
   );
@@ -184,7 +184,7 @@ function checkLanded(files: readonly MigrationFile[], state: SchemaState): void 
 async function applyFile(client: PoolClient, file: MigrationFile): Promise<void> {
   // The views may lean on what the migration changes; the last step builds them anew.
   await dropViews(client);
-  await client.query('delete from tallyd.derived_state');
+  await client.query("delete from tallyd.derived_state");
   const before = await transactionId(client);
   try {
     await client.query(file.text);
@@ -200,12 +200,12 @@ async function applyFile(client: PoolClient, file: MigrationFile): Promise<void>
     );
   }
   await client.query(
-    'insert into tallyd.migration (version, name, sha256, breaking) values ($1, $2, $3, $4)',
+    "insert into tallyd.migration (version, name, sha256, breaking) values ($1, $2, $3, $4)",
     [file.version, file.name, file.sha256, file.breaking],
   );
 }
 
 async function transactionId(client: PoolClient): Promise<string> {
-  const found = await client.query<{ id: string }>('select pg_current_xact_id()::text as id');
-  return found.rows[0]?.id ?? '';
+  const found = await client.query<{ id: string }>("select pg_current_xact_id()::text as id");
+  return found.rows[0]?.id ?? "";
 }

@@ -1,8 +1,8 @@
-import pg from 'pg';
-import type { CustomTypesConfig, Pool, PoolClient } from 'pg';
+import pg from "pg";
+import type { CustomTypesConfig, Pool, PoolClient } from "pg";
 
 /** Whatever can run a statement: a pool, or a client inside a transaction. */
-export type Db = Pick<Pool | PoolClient, 'query'>;
+export type Db = Pick<Pool | PoolClient, "query">;
 
 /** What a pool needs to know. */
 export interface PoolOptions {
@@ -29,7 +29,7 @@ const OID = {
   timestamptz: 1184,
   int8Array: 1016,
   numericArray: 1231,
-  textArray: 1009,
+  textArray: 1009 as number,
   timestampArray: 1115,
   dateArray: 1182,
 } as const;
@@ -37,7 +37,7 @@ const OID = {
 const asText = (value: string): string => value;
 
 function parseTextArray(value: string): (string | null)[] {
-  const parse = pg.types.getTypeParser(OID.textArray, 'text') as (text: string) => unknown;
+  const parse = pg.types.getTypeParser(OID.textArray, "text") as (text: string) => unknown;
   return parse(value) as (string | null)[];
 }
 
@@ -47,7 +47,7 @@ function parseInt8Array(value: string): (bigint | null)[] {
 
 /** A time that a `Date` cannot hold (infinity, a foreign DateStyle) is refused, never guessed. */
 function parseTimestamptz(value: string): Date {
-  const parse = pg.types.getTypeParser(OID.timestamptz, 'text') as (text: string) => unknown;
+  const parse = pg.types.getTypeParser(OID.timestamptz, "text") as (text: string) => unknown;
   const parsed = parse(value);
   if (parsed instanceof Date && !Number.isNaN(parsed.getTime())) return parsed;
   throw new RangeError(
@@ -69,8 +69,8 @@ const PARSERS = new Map<number, (value: string) => unknown>([
 
 // The parsers of this pool alone: pg's global table stays as other code in the process expects it.
 const TYPES: CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary'): unknown => {
-    const own = format === 'binary' ? undefined : PARSERS.get(oid);
+  getTypeParser: (oid: number, format?: "text" | "binary"): unknown => {
+    const own = format === "binary" ? undefined : PARSERS.get(oid);
     return own ?? pg.types.getTypeParser(oid, format);
   },
 };
@@ -94,9 +94,9 @@ export function openPool(options: PoolOptions): Pool {
   });
   // The query that meets the broken connection reports it; an error between queries has no reader
   // and would end the process. A checked-out client needs its own listener: the pool removes its.
-  pool.on('error', ignoreDroppedConnection);
-  pool.on('connect', (client) => {
-    client.on('error', ignoreDroppedConnection);
+  pool.on("error", ignoreDroppedConnection);
+  pool.on("connect", (client) => {
+    client.on("error", ignoreDroppedConnection);
   });
   return pool;
 }
@@ -111,8 +111,8 @@ function ignoreDroppedConnection(): void {
  * minor units, and a rounded one would be a wrong one.
  */
 export function toBigint(value: string | number | bigint): bigint {
-  if (typeof value === 'bigint') return value;
-  if (typeof value === 'number' && !Number.isSafeInteger(value)) {
+  if (typeof value === "bigint") return value;
+  if (typeof value === "number" && !Number.isSafeInteger(value)) {
     throw new RangeError(`number ${String(value)} is not a whole number that is held exactly`);
   }
   const match = /^([+-]?\d+)(?:\.0*)?$/.exec(String(value));

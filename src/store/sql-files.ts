@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { readFile, readdir } from 'node:fs/promises';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile, readdir } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 
-import { MigrationError } from './errors.ts';
+import { MigrationError } from "./errors.ts";
 
 /** One file of `sql/migrations`. */
 export interface MigrationFile {
@@ -37,7 +37,7 @@ const HEADER = /^--! *(.*)$/gm;
 export function packageSqlDir(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url));
   for (let step = 0; step < FOLDERS_UP_MAX; step += 1) {
-    if (existsSync(path.join(folder, 'package.json'))) return path.join(folder, 'sql');
+    if (existsSync(path.join(folder, "package.json"))) return path.join(folder, "sql");
     folder = path.dirname(folder);
   }
   throw new MigrationError(`no package.json above ${import.meta.url}: sql/ cannot be found`);
@@ -45,7 +45,7 @@ export function packageSqlDir(): string {
 
 /** SHA-256 of a text, hex; CRLF counts as LF, because a checkout may have changed line ends. */
 export function textSha256(text: string): string {
-  return createHash('sha256').update(text.replaceAll('\r\n', '\n'), 'utf8').digest('hex');
+  return createHash("sha256").update(text.replaceAll("\r\n", "\n"), "utf8").digest("hex");
 }
 
 /**
@@ -54,7 +54,7 @@ export function textSha256(text: string): string {
  * package is incomplete, not that there is nothing to do.
  */
 export async function readMigrations(sqlDir: string): Promise<readonly MigrationFile[]> {
-  const folder = path.join(sqlDir, 'migrations');
+  const folder = path.join(sqlDir, "migrations");
   const names = await sqlNames(folder);
   if (names.length === 0) throw new MigrationError(`${folder} holds no migration`);
   const files = await Promise.all(names.map((name) => readMigration(folder, name)));
@@ -69,11 +69,11 @@ export async function readMigrations(sqlDir: string): Promise<readonly Migration
 
 /** Reads `<sqlDir>/views` in the order of the names; no folder means no views. */
 export async function readViews(sqlDir: string): Promise<readonly ViewFile[]> {
-  const folder = path.join(sqlDir, 'views');
+  const folder = path.join(sqlDir, "views");
   if (!existsSync(folder)) return [];
   const names = await sqlNames(folder);
   return Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(path.join(folder, name), 'utf8') })),
+    names.map(async (name) => ({ name, text: await readFile(path.join(folder, name), "utf8") })),
   );
 }
 
@@ -81,7 +81,7 @@ async function sqlNames(folder: string): Promise<string[]> {
   try {
     const names = await readdir(folder);
     // Plain code point order: the same on every machine, whatever its locale.
-    return names.filter((name) => name.endsWith('.sql')).sort();
+    return names.filter((name) => name.endsWith(".sql")).sort();
   } catch (error) {
     throw new MigrationError(`${folder} cannot be read`, { cause: error });
   }
@@ -92,12 +92,12 @@ async function readMigration(folder: string, name: string): Promise<MigrationFil
   if (number === undefined) {
     throw new MigrationError(`${name}: a migration is named NNNN_noun.sql, e.g. 0001_inbox.sql`);
   }
-  const text = await readFile(path.join(folder, name), 'utf8');
-  const headers = [...text.matchAll(HEADER)].map((match) => (match[1] ?? '').trim());
-  const unknown = headers.find((header) => header !== 'breaking');
+  const text = await readFile(path.join(folder, name), "utf8");
+  const headers = [...text.matchAll(HEADER)].map((match) => (match[1] ?? "").trim());
+  const unknown = headers.find((header) => header !== "breaking");
   if (unknown !== undefined) {
     throw new MigrationError(`${name}: header "--! ${unknown}" is unknown, only breaking is`);
   }
-  const breaking = headers.includes('breaking');
+  const breaking = headers.includes("breaking");
   return { version: Number(number), name, text, sha256: textSha256(text), breaking };
 }

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from "node:timers/promises";
 
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient } from "pg";
 
 /** How a transaction sees the others. */
-export type Isolation = 'read committed' | 'repeatable read' | 'serializable';
+export type Isolation = "read committed" | "repeatable read" | "serializable";
 
 /** Options of {@link withTx}. */
 export interface TxOptions {
@@ -21,17 +21,17 @@ const TX_ATTEMPTS_MAX = 5;
 const TX_PAUSE_FIRST_MS = 10;
 
 // serialization_failure and deadlock_detected: the server undid everything, so a rerun is safe.
-const LOST_RACE_STATES: ReadonlySet<string> = new Set(['40001', '40P01']);
+const LOST_RACE_STATES: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
 /** True when the server undid the transaction for the sake of another: a rerun may succeed. */
 export function isLostRace(error: unknown): boolean {
-  return LOST_RACE_STATES.has(sqlState(error) ?? '');
+  return LOST_RACE_STATES.has(sqlState(error) ?? "");
 }
 
 /** The five-letter SQLSTATE of a server error, undefined for anything else. */
 export function sqlState(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
+  if (!(error instanceof Error) || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
 }
 
 /**
@@ -66,10 +66,10 @@ async function runOnce<T>(
   try {
     await client.query(beginStatement(options));
     const value = await fn(client);
-    const end = await client.query('commit');
+    const end = await client.query("commit");
     // The server answers a commit of a failed transaction with ROLLBACK and no error.
-    if (end.command !== 'COMMIT') {
-      throw new Error('the transaction was rolled back: a failed statement in it was swallowed');
+    if (end.command !== "COMMIT") {
+      throw new Error("the transaction was rolled back: a failed statement in it was swallowed");
     }
     return value;
   } catch (error) {
@@ -81,8 +81,8 @@ async function runOnce<T>(
 }
 
 function beginStatement(options: TxOptions): string {
-  const isolation = options.isolation ?? 'read committed';
-  const mode = options.readOnly === true ? 'read only' : 'read write';
+  const isolation = options.isolation ?? "read committed";
+  const mode = options.readOnly === true ? "read only" : "read write";
   const timeoutMs = options.statementTimeoutMs;
   if (timeoutMs !== undefined && (!Number.isInteger(timeoutMs) || timeoutMs < 0)) {
     throw new RangeError(`statementTimeoutMs ${String(timeoutMs)}: a whole number >= 0 is allowed`);
@@ -90,14 +90,14 @@ function beginStatement(options: TxOptions): string {
   // One message, one round trip. Values are from the lists above, so nothing needs quoting.
   return (
     `begin isolation level ${isolation} ${mode}; set local time zone 'UTC'` +
-    (timeoutMs === undefined ? '' : `; set local statement_timeout = ${String(timeoutMs)}`)
+    (timeoutMs === undefined ? "" : `; set local statement_timeout = ${String(timeoutMs)}`)
   );
 }
 
 /** Rolls back; returns the error when even that failed, so that the connection is thrown away. */
 async function rollBack(client: PoolClient): Promise<Error | undefined> {
   try {
-    await client.query('rollback');
+    await client.query("rollback");
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));

@@ -1,8 +1,8 @@
-import type { PoolClient } from 'pg';
+import type { PoolClient } from "pg";
 
-import { MigrationError } from './errors.ts';
-import { textSha256 } from './sql-files.ts';
-import type { ViewFile } from './sql-files.ts';
+import { MigrationError } from "./errors.ts";
+import { textSha256 } from "./sql-files.ts";
+import type { ViewFile } from "./sql-files.ts";
 
 // Everything derived is found in the catalogue, not in a list of ours that could be wrong: all
 // views of the schema, and the functions noted in tallyd.derived_function when they were built.
@@ -64,7 +64,7 @@ export async function viewsAreCurrent(
   files: readonly ViewFile[],
 ): Promise<boolean> {
   const stored = await client.query<{ files_sha256: string; catalogue_hash: string }>(
-    'select files_sha256, catalogue_hash from tallyd.derived_state',
+    "select files_sha256, catalogue_hash from tallyd.derived_state",
   );
   const row = stored.rows[0];
   if (row?.files_sha256 !== filesSha256(files)) return false;
@@ -88,9 +88,9 @@ export async function rebuildViews(client: PoolClient, files: readonly ViewFile[
      select position, signature from unnest($1::text[]) with ordinality as f (signature, position)`,
     [made],
   );
-  await client.query('delete from tallyd.derived_state');
+  await client.query("delete from tallyd.derived_state");
   await client.query(
-    'insert into tallyd.derived_state (files_sha256, catalogue_hash) values ($1, $2)',
+    "insert into tallyd.derived_state (files_sha256, catalogue_hash) values ($1, $2)",
     [filesSha256(files), await catalogueHash(client)],
   );
 }
@@ -102,7 +102,7 @@ async function functionSignatures(client: PoolClient): Promise<string[]> {
 
 async function catalogueHash(client: PoolClient): Promise<string> {
   const found = await client.query<{ hash: string }>(CATALOGUE_HASH);
-  return found.rows[0]?.hash ?? '';
+  return found.rows[0]?.hash ?? "";
 }
 
 function filesSha256(files: readonly ViewFile[]): string {

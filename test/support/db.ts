@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+
+import pg from "pg";
+import type { Pool } from "pg";
+import { inject } from "vitest";
+
+import { openPool } from "../../src/store/pool.ts";
+import { TEMPLATE_DATABASE } from "./template.ts";
+
+/** A database of one test file's own. */
+export interface TestDb {
+  readonly url: string;
+  readonly pool: Pool;
+  /** Ends the pool and drops the database. */
+  readonly close: () => Promise<void>;
+}
+
+// Room for a test that runs twenty rivals at once, far below the server's 200.
+const POOL_MAX = 24;
+// A copied template must have no other user, and copying is one: one copy at a time, all workers.
+const COPY_LOCK = "hashtextextended('tallyd:test-template', 0)";
+
+/**
+ * Makes a fresh database: a copy of the migrated template (default), or an empty one. Throws when
+ * the migrations of this checkout do not apply: such a run must never look green.
+ */
+export async function createTestDb(
+  options: { readonly template?: "migrated" | "empty" } = {},
+): Promise<TestDb> {
+  const template = options.template ?? "migrated";
+  const fault = inject("testTemplateFault");
+  if (template === "migrated" && fault !== "") {
+    throw new Error(`the migrated template database could not be made: ${fault}`);
+  }
+  const name = `test_${String(process.pid)}_${randomBytes(6).toString("hex")}`;
+  const source = template === "migrated" ? TEMPLATE_DATABASE : "template0";
+  await runAsAdmin(`create database ${name} template ${source}`);
+  const url = databaseUrl(name);
+  const pool = openPool({ url, applicationName: "tallyd-test", max: POOL_MAX });
+  const close = async (): Promise<void> => {
+    if (!pool.ended) await pool.end();
+    // Force: a test of lost connections may leave one behind.
+    await runAsAdmin(`drop database if exists ${name} with (force)`);
+  };
+  return { url, pool, close };
+}
+
+/** URL of a database on the run's server. */
+function databaseUrl(name: string): string {
+  const url = new URL(inject("testServerUrl"));
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function runAsAdmin(statement: string): Promise<void> {
+  const admin = new pg.Client({ connectionString: inject("testServerUrl") });
+  await admin.connect();
+  try {
+    await admin.query(`select pg_advisory_lock(${COPY_LOCK})`);
+    await admin.query(statement);
+  } finally {
+    await admin.end();
+  }
+}

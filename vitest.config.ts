@@ -1,0 +1,32 @@
+import { defineConfig } from "vitest/config";
+
+// Folders whose tests take data and return data: no database, no process state, so the files can
+// share a worker. That is several times faster than a fresh worker for each.
+const PURE = ["test/core/**/*.test.ts", "test/match/**/*.test.ts", "test/repo/**/*.test.ts"];
+
+export default defineConfig({
+  test: {
+    reporters: ["default", "./test/support/closing-line.ts"],
+    // A database test waits for other files' copies of the template; a real hang is found anyway.
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    // Two cores are the smallest machine that runs this; more workers would only swap places.
+    maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: { name: "pure", include: PURE, isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: "database",
+          include: ["test/**/*.test.ts"],
+          exclude: PURE,
+          pool: "forks",
+          globalSetup: ["./test/support/global-setup.ts"],
+        },
+      },
+    ],
+  },
+});
