@@ -1,0 +1,80 @@
+-- The intent and the operation of each charge. The strongest rule wins; among the intents of one rule the
+-- one that most other marks support, then the oldest. A mark that points past all of them is a
+-- conflict, kept as a finding and never a silent choice (design section 5).
+-- Answers the operations that were left and the ones that were entered.
+with work as (
+  select c.scope, c.charge_id, c.payment_intent, c.intent_mark, c.reference, c.key_mark
+    from unnest(:'scopes'::text[], :'charge_ids'::text[]) as w (scope, charge_id)
+    join tallyd.charge_fact c using (scope, charge_id)
+), candidates as (
+  select c.scope, c.charge_id, c.intent_id,
+         min(c.rule) as rule, min(c.created_at) as created_at,
+         count(distinct c.rule) as marks,
+         (array_agg(c.basis order by c.rule))[1] as basis
+    from work w
+    join tallyd.charge_candidate c using (scope, charge_id)
+   group by c.scope, c.charge_id, c.intent_id
+), ranked as (
+  select scope, charge_id, intent_id, rule, basis,
+         min(rule) over (partition by scope, charge_id) as best_rule,
+         row_number() over (partition by scope, charge_id
+                            order by rule, marks desc, created_at, intent_id) as place
+    from candidates
+), decided as (
+  select scope, charge_id,
+         max(intent_id) filter (where place = 1) as intent_id,
+         max(basis) filter (where place = 1) as basis,
+         jsonb_agg(jsonb_build_object('basis', basis, 'intent', intent_id) order by place)
+           filter (where place = 1 or rule > best_rule) as conflict,
+         count(*) filter (where rule > best_rule) as strays
+    from ranked
+   group by scope, charge_id
+), keys as (
+  select w.scope, w.charge_id, min(k.idempotency_key) as idempotency_key
+    from work w
+    join tallyd.object_key k
+      on k.scope = w.scope and k.object_id in (w.charge_id, w.payment_intent)
+     -- Keys that an SDK invents name an attempt and not a purchase.
+     and k.idempotency_key not like 'stripe-node-retry-%'
+   group by w.scope, w.charge_id
+), accounts as (
+  -- A reference belongs to an account's name space: it is adopted when one account alone uses it.
+  select w.scope, w.charge_id, min(i.account_id) as account_id
+    from work w
+    join tallyd.intent_fact i on i.reference = w.reference and i.scope = w.scope
+   group by w.scope, w.charge_id
+  having count(distinct i.account_id) = 1
+), wanted as (
+  select w.scope, w.charge_id, d.intent_id, d.basis,
+         case when d.strays > 0 then d.conflict end as conflict,
+         coalesce(
+           m.operation_id,
+           'ref:' || coalesce(a.account_id, '~') || ':' || w.reference,
+           'intent:' || w.intent_mark,
+           'key:' || w.scope || ':' || coalesce(w.key_mark, k.idempotency_key),
+           'payment:' || w.scope || ':' || coalesce(w.payment_intent, w.charge_id)
+         ) as operation_id
+    from work w
+    left join decided d using (scope, charge_id)
+    left join tallyd.intent_match m on m.intent_id = d.intent_id
+    left join keys k using (scope, charge_id)
+    left join accounts a using (scope, charge_id)
+), before as (
+  select m.operation_id
+    from work w
+    join tallyd.charge_match m using (scope, charge_id)
+), placed as (
+  insert into tallyd.charge_match as m (scope, charge_id, operation_id, intent_id, basis, conflict)
+  select scope, charge_id, operation_id, intent_id, basis, conflict
+    from wanted
+      on conflict (scope, charge_id) do update
+     set operation_id = excluded.operation_id,
+         intent_id = excluded.intent_id,
+         basis = excluded.basis,
+         conflict = excluded.conflict
+   where (m.operation_id, m.intent_id, m.basis, m.conflict)
+         is distinct from (excluded.operation_id, excluded.intent_id, excluded.basis, excluded.conflict)
+)
+select operation_id from before
+union
+select operation_id from wanted

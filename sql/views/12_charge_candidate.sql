@@ -1,0 +1,38 @@
+-- Which intents the marks of a charge point to, strongest rule first (design section 5). Always inside
+-- the scope. The reference is no mark of an intent but of an operation: the match step handles it.
+create view tallyd.charge_candidate as
+select c.scope, c.charge_id, 1 as rule, 'charge_id' as basis, i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.intent_fact i on i.charge_id = c.charge_id and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 1, 'charge_id', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.intent_fact i on i.charge_id = c.payment_intent and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 2, 'key', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.object_key k on k.scope = c.scope and k.object_id = c.charge_id
+  join tallyd.intent_fact i on i.idempotency_key = k.idempotency_key and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 2, 'key', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.object_key k on k.scope = c.scope and k.object_id = c.payment_intent
+  join tallyd.intent_fact i on i.idempotency_key = k.idempotency_key and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 2, 'key', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.intent_fact i on i.idempotency_key = c.key_mark and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 2, 'key', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.stripe_payment_intent p on p.scope = c.scope and p.id = c.payment_intent
+  join tallyd.intent_fact i on i.idempotency_key = p.key_mark and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 3, 'metadata', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.intent_fact i on i.intent_id = c.intent_mark and i.scope = c.scope and i.pays
+union all
+select c.scope, c.charge_id, 3, 'metadata', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.stripe_payment_intent p on p.scope = c.scope and p.id = c.payment_intent
+  join tallyd.intent_fact i on i.intent_id = p.intent_mark and i.scope = c.scope and i.pays;

@@ -1,0 +1,148 @@
+import type { PoolClient } from 'pg';
+
+import type { RuleSettings } from '../core/settings.ts';
+import { readNamedSql, runNamed } from '../store/named-sql.ts';
+import { interval } from '../core/interval.ts';
+
+/** What one placing did. */
+export interface Placed {
+  /** Changed objects that were taken from the queue. */
+  readonly changed: number;
+  /** Operations that were left or entered, and will be judged. */
+  readonly operations: readonly string[];
+  /** True when the queue may hold more: call again. */
+  readonly more: boolean;
+}
+
+// One batch touches at most a few thousand rows and stays far below a second, so that a fresh
+// webhook never waits long behind a backfill.
+const CHANGED_MAX = 1_000;
+
+const sql = {
+  relatedCharges: readNamedSql('match/related_charges.sql'),
+  placeIntents: readNamedSql('match/place_intents.sql'),
+  placeCharges: readNamedSql('match/place_charges.sql'),
+  fillByReference: readNamedSql('match/fill_by_reference.sql'),
+  schedule: readNamedSql('match/schedule.sql'),
+};
+
+interface ChangedRow {
+  readonly kind: 'intent' | 'charge' | 'payment_intent';
+  readonly scope: string;
+  readonly id: string;
+}
+
+/**
+ * Places a batch of changed intents and charges into operations and schedules those operations for
+ * judging. Runs inside the caller's transaction, which must hold the match lock: two placers at
+ * once could each see half of a pair. `now` is the time that deadlines are counted from.
+ */
+export async function placeChanged(
+  tx: PoolClient,
+  rules: RuleSettings,
+  now: Date,
+): Promise<Placed> {
+  const changed = await takeChanged(tx);
+  if (changed.length === 0) return { changed: 0, operations: [], more: false };
+  const intents = await withSharedPaymentIds(tx, changed);
+  const touched = new Set<string>();
+  const note = (rows: readonly { readonly operation_id: string | null }[]): void => {
+    for (const row of rows) if (row.operation_id !== null) touched.add(row.operation_id);
+  };
+  note(await runNamed<OperationRow>(tx, sql.placeIntents, { intents }));
+  const charges = await relatedCharges(tx, changed, intents);
+  note(
+    await runNamed<OperationRow>(tx, sql.placeCharges, {
+      scopes: charges.map((charge) => charge.scope),
+      charge_ids: charges.map((charge) => charge.charge_id),
+    }),
+  );
+  note(await operationsOfPayments(tx, changed));
+  const operations = [...touched];
+  await runNamed(tx, sql.fillByReference, { operations });
+  await runNamed(tx, sql.schedule, { operations, now, ...deadlines(rules) });
+  return { changed: changed.length, operations, more: changed.length === CHANGED_MAX };
+}
+
+interface OperationRow {
+  readonly operation_id: string | null;
+}
+
+function deadlines(rules: RuleSettings): Record<string, string> {
+  return {
+    orphan_grace: interval(rules.orphanGraceMs),
+    in_flight_limit: interval(rules.inFlightLimitMs),
+    retry_horizon: interval(rules.retryHorizonMs),
+    async_limit: interval(rules.asyncLimitMs),
+  };
+}
+
+async function takeChanged(tx: PoolClient): Promise<ChangedRow[]> {
+  const result = await tx.query<ChangedRow>(
+    `delete from tallyd.changed
+      where (kind, scope, id) in (
+              select kind, scope, id
+                from tallyd.changed
+               order by at
+               limit $1
+                 for update skip locked
+            )
+     returning kind, scope, id`,
+    [CHANGED_MAX],
+  );
+  return result.rows;
+}
+
+/** The changed intents and those that share a payment identifier with one of them. */
+async function withSharedPaymentIds(
+  tx: PoolClient,
+  changed: readonly ChangedRow[],
+): Promise<string[]> {
+  const ids = changed.filter((row) => row.kind === 'intent').map((row) => row.id);
+  if (ids.length === 0) return [];
+  const result = await tx.query<{ intent_id: string }>(
+    `select intent_id
+       from tallyd.intent
+      where intent_id = any ($1::text[])
+      union
+     select o.intent_id
+       from tallyd.intent i
+       join tallyd.intent o on o.payment_id = i.payment_id
+      where i.intent_id = any ($1::text[])`,
+    [ids],
+  );
+  return result.rows.map((row) => row.intent_id);
+}
+
+async function relatedCharges(
+  tx: PoolClient,
+  changed: readonly ChangedRow[],
+  intents: readonly string[],
+): Promise<{ scope: string; charge_id: string }[]> {
+  const charges = changed.filter((row) => row.kind === 'charge');
+  const payments = changed.filter((row) => row.kind === 'payment_intent');
+  return runNamed(tx, sql.relatedCharges, {
+    intents,
+    charge_scopes: charges.map((row) => row.scope),
+    charge_ids: charges.map((row) => row.id),
+    payment_scopes: payments.map((row) => row.scope),
+    payment_ids: payments.map((row) => row.id),
+  });
+}
+
+/** A payment intent without a charge still speaks about the rows that its marks point to. */
+async function operationsOfPayments(
+  tx: PoolClient,
+  changed: readonly ChangedRow[],
+): Promise<OperationRow[]> {
+  const payments = changed.filter((row) => row.kind === 'payment_intent');
+  if (payments.length === 0) return [];
+  const result = await tx.query<OperationRow>(
+    `select m.operation_id
+       from unnest($1::text[], $2::text[]) as c (scope, id)
+       join tallyd.intent_payment l on l.scope = c.scope and l.payment_intent = c.id
+       join tallyd.intent_match m on m.intent_id = l.intent_id`,
+    [payments.map((row) => row.scope), payments.map((row) => row.id)],
+  );
+  return result.rows;
+}
