@@ -30,6 +30,7 @@ create table tallyd.incident (
 );
 create index incident_open on tallyd.incident (status) where status <> 'closed';
 create index incident_operation on tallyd.incident (operation_id);
+create index incident_charges on tallyd.incident using gin (charges);
 
 -- The incident's life, append-only.
 create table tallyd.incident_entry (
@@ -55,11 +56,26 @@ create table tallyd.outbox (
   created_at  timestamptz not null,
   due_at      timestamptz not null,
   attempts    integer not null default 0,
-  status      text not null default 'pending' check (status in ('pending', 'sent', 'uncertain', 'dead')),
+  status      text not null default 'pending'
+              check (status in ('pending', 'sent', 'uncertain', 'merged', 'dead')),
   sent_at     timestamptz,
+  merged_into bigint references tallyd.outbox (message_id),          -- the digest that tells it instead
   last_error  text check (char_length(last_error) <= 2000)
 );
-create index outbox_due on tallyd.outbox (due_at, message_id) where status = 'pending';
+create index outbox_due on tallyd.outbox (channel, due_at, message_id) where status in ('pending', 'uncertain');
+create index outbox_created on tallyd.outbox (created_at);
+
+-- What is known about each way out: one row per channel that was ever used.
+create table tallyd.hook (
+  channel         text primary key check (channel in ('slack', 'slack_critical', 'log')),
+  last_ok_at      timestamptz,                                       -- null until the first message arrived
+  last_try_at     timestamptz,
+  failing_since   timestamptz,                                       -- null while healthy
+  failures        integer not null default 0,                        -- in a row
+  paused_until    timestamptz,                                       -- nothing is sent before
+  last_error      text check (char_length(last_error) <= 2000),      -- null while healthy
+  last_error_code text check (last_error_code in ('rate_limit', 'dead', 'server', 'network'))
+);
 
 -- Decisions about ambiguous intents, append-only.
 create table tallyd.resolution (
