@@ -1,6 +1,8 @@
 -- The mirror: what the team's table and the providers say, in one shape per concept.
 -- Every provider row carries version_at (the provider's time of the fact) and version_rank (the
 -- life-cycle rank that breaks ties inside one second), so that facts may arrive in any order.
+-- Both belong to the fact that won; field_versions holds the older versions of fields that the
+-- winner was silent about (null never overwrites a known value).
 
 -- A row of the team's own table: one operation as its writer recorded it.
 create table tallyd.intent (
@@ -71,6 +73,7 @@ create table tallyd.stripe_payment_intent (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
+  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   missing_since   timestamptz,                                       -- the provider denies it by id
@@ -109,6 +112,7 @@ create table tallyd.charge (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
+  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   primary key (scope, charge_id)
@@ -144,6 +148,7 @@ create table tallyd.refund (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
+  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   primary key (scope, refund_id)
@@ -164,6 +169,7 @@ create table tallyd.dispute (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
+  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   primary key (scope, dispute_id)
