@@ -107,11 +107,17 @@ export interface RuleSettings {
 }
 
 export interface Settings {
+  /** Path of the JSON file that `TALLYD_CONFIG` named; `null`: the environment alone was read. */
+  readonly configFile: string | null;
+  /** Remarks about settings that are allowed but look like a slip (unknown names, short tokens). */
+  readonly warnings: readonly string[];
   /** `null`: embedded PostgreSQL under `dataDir`. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
   readonly intents: Omit<IntentsSettings, "databaseUrl"> & { readonly databaseUrl: string | null };
   readonly stripe: StripeSettings;
+  /** Chain blocks, checked for shape only: this build does not read chains yet. */
+  readonly chains: readonly unknown[];
   readonly slackWebhookUrl: string | null;
   readonly slackCriticalWebhookUrl: string | null;
   /** For links in alerts; `null`: no link, the command is named instead. */
