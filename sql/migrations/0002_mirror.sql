@@ -122,7 +122,7 @@ create index charge_mark on tallyd.charge (intent_mark) where intent_mark is not
 create index charge_reference on tallyd.charge (reference) where reference is not null;
 create index charge_key_mark on tallyd.charge (key_mark) where key_mark is not null;
 create index charge_created on tallyd.charge (scope, created_at);
-create index charge_alike on tallyd.charge (payer, amount, currency, created_at) where payer is not null;
+create index charge_alike on tallyd.charge (scope, amount, currency, created_at) where status = 'succeeded';
 
 -- Idempotency keys seen in event.request: the provider's only trace from our key to the object.
 create table tallyd.object_key (

@@ -114,12 +114,7 @@ export interface MissingFact {
 }
 
 export type Fact =
-  | PaymentIntentFact
-  | ChargeFact
-  | RefundFact
-  | DisputeFact
-  | KeyFact
-  | MissingFact;
+  PaymentIntentFact | ChargeFact | RefundFact | DisputeFact | KeyFact | MissingFact;
 
 /** What a reader made of one provider object: facts, and ids that must be fetched to be believed. */
 export interface Reading {

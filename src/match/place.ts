@@ -1,8 +1,8 @@
-import type { PoolClient } from 'pg';
+import type { PoolClient } from "pg";
 
-import type { RuleSettings } from '../core/settings.ts';
-import { readNamedSql, runNamed } from '../store/named-sql.ts';
-import { interval } from '../core/interval.ts';
+import type { RuleSettings } from "../core/settings.ts";
+import { readNamedSql, runNamed } from "../store/named-sql.ts";
+import { interval } from "../core/interval.ts";
 
 /** What one placing did. */
 export interface Placed {
@@ -19,15 +19,15 @@ export interface Placed {
 const CHANGED_MAX = 1_000;
 
 const sql = {
-  relatedCharges: readNamedSql('match/related_charges.sql'),
-  placeIntents: readNamedSql('match/place_intents.sql'),
-  placeCharges: readNamedSql('match/place_charges.sql'),
-  fillByReference: readNamedSql('match/fill_by_reference.sql'),
-  schedule: readNamedSql('match/schedule.sql'),
+  relatedCharges: readNamedSql("match/related_charges.sql"),
+  placeIntents: readNamedSql("match/place_intents.sql"),
+  placeCharges: readNamedSql("match/place_charges.sql"),
+  fillByReference: readNamedSql("match/fill_by_reference.sql"),
+  schedule: readNamedSql("match/schedule.sql"),
 };
 
 interface ChangedRow {
-  readonly kind: 'intent' | 'charge' | 'payment_intent';
+  readonly kind: "intent" | "charge" | "payment_intent";
   readonly scope: string;
   readonly id: string;
 }
@@ -98,7 +98,7 @@ async function withSharedPaymentIds(
   tx: PoolClient,
   changed: readonly ChangedRow[],
 ): Promise<string[]> {
-  const ids = changed.filter((row) => row.kind === 'intent').map((row) => row.id);
+  const ids = changed.filter((row) => row.kind === "intent").map((row) => row.id);
   if (ids.length === 0) return [];
   const result = await tx.query<{ intent_id: string }>(
     `select intent_id
@@ -119,8 +119,8 @@ async function relatedCharges(
   changed: readonly ChangedRow[],
   intents: readonly string[],
 ): Promise<{ scope: string; charge_id: string }[]> {
-  const charges = changed.filter((row) => row.kind === 'charge');
-  const payments = changed.filter((row) => row.kind === 'payment_intent');
+  const charges = changed.filter((row) => row.kind === "charge");
+  const payments = changed.filter((row) => row.kind === "payment_intent");
   return runNamed(tx, sql.relatedCharges, {
     intents,
     charge_scopes: charges.map((row) => row.scope),
@@ -135,7 +135,7 @@ async function operationsOfPayments(
   tx: PoolClient,
   changed: readonly ChangedRow[],
 ): Promise<OperationRow[]> {
-  const payments = changed.filter((row) => row.kind === 'payment_intent');
+  const payments = changed.filter((row) => row.kind === "payment_intent");
   if (payments.length === 0) return [];
   const result = await tx.query<OperationRow>(
     `select m.operation_id

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
+import { readFileSync } from "node:fs";
+import path from "node:path";
 
-import type { QueryResultRow } from 'pg';
+import type { QueryResultRow } from "pg";
 
-import { BugError } from '../core/errors.ts';
-import type { Db } from './pool.ts';
-import { packageSqlDir } from './sql-files.ts';
+import { BugError } from "../core/errors.ts";
+import type { Db } from "./pool.ts";
+import { packageSqlDir } from "./sql-files.ts";
 
 /** A statement whose parameters have names; `:'name'` is also psql's own spelling. */
 export interface NamedSql {
@@ -28,7 +28,7 @@ export function bindNames(sql: string): NamedSql {
 
 /** Reads `sql/<file>`, relative to the package's sql folder. */
 export function readNamedSql(file: string): NamedSql {
-  return bindNames(readFileSync(path.join(packageSqlDir(), file), 'utf8'));
+  return bindNames(readFileSync(path.join(packageSqlDir(), file), "utf8"));
 }
 
 /**
