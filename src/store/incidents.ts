@@ -1,0 +1,265 @@
+/** The one writer of `tallyd.incident` and `tallyd.incident_entry`. */
+import type { PoolClient } from "pg";
+
+import type { Code } from "../core/finding.ts";
+import type { Correction, Incident } from "../core/incident.ts";
+import type { IncidentRow } from "./incident-row.ts";
+import { INCIDENT_COLUMNS, incidentFrom, incidentToJson } from "./incident-row.ts";
+import type { Db } from "./pool.ts";
+
+/** What a run is about, to find the incidents that it may change. */
+export interface IncidentSelection {
+  /** Ids of the incidents of the findings. */
+  readonly ids: readonly string[];
+  /** Charges that the findings name: an incident may go on under another subject. */
+  readonly charges: readonly string[];
+  readonly codes: readonly Code[];
+  readonly operations: readonly string[] | "all";
+  readonly subjects: readonly string[] | "all";
+}
+
+/** A line of an incident's history. */
+export interface IncidentEntry {
+  readonly incidentId: string;
+  readonly step:
+    | "opened"
+    | "worsened"
+    | "eased"
+    | "acknowledged"
+    | "muted"
+    | "unmuted"
+    | "closed"
+    | "reopened"
+    | "corrected"
+    | "reminded";
+  readonly actor: string;
+  readonly note: string | null;
+  readonly evidence: Readonly<Record<string, unknown>>;
+}
+
+/** How often an incident was told lately. */
+export interface ToldCount {
+  readonly incidentId: string;
+  /** Opened, closed, reopened or corrected. */
+  readonly flips: number;
+  readonly worsenings: number;
+}
+
+// A statement of a thousand incidents with their evidence stays in the low megabytes.
+const SAVED_AT_ONCE_MAX = 1_000;
+
+/**
+ * Lets one run at a time change incidents, until the transaction ends: of two that open the same
+ * incident at once, the second must see the first's.
+ */
+export async function lockIncidents(tx: PoolClient): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock(hashtextextended('tallyd:incidents', 0))");
+}
+
+/** Loads and locks the incidents that a run may change. */
+export async function loadIncidents(
+  tx: PoolClient,
+  selection: IncidentSelection,
+): Promise<readonly Incident[]> {
+  const { operations, subjects } = selection;
+  const found = await tx.query<IncidentRow>(
+    `select ${INCIDENT_COLUMNS}
+       from tallyd.incident i
+      where i.id in (
+              select unnest($1::text[])
+              union
+              select o.id
+                from tallyd.incident o
+               where o.status <> 'closed'
+                 and o.operation_id is not null
+                 and ($2 or o.operation_id = any ($3::text[]))
+              union
+              select s.id
+                from tallyd.incident s
+               where s.status <> 'closed'
+                 and s.operation_id is null
+                 and ($4 or s.subject = any ($5::text[]))
+              union
+              select c.id
+                from tallyd.incident c
+               where c.charges && $6::text[]
+                 and c.code = any ($7::text[])
+                 and (c.status <> 'closed' or c.closed_by = 'person'))
+      order by i.id
+        for update`,
+    [
+      selection.ids,
+      operations === "all",
+      operations === "all" ? [] : operations,
+      subjects === "all",
+      subjects === "all" ? [] : subjects,
+      selection.charges,
+      selection.codes,
+    ],
+  );
+  return found.rows.map(incidentFrom);
+}
+
+/** Which of these incidents exist and are not closed. */
+export async function openIncidentIds(
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const found = await db.query<{ id: string }>(
+    `select i.id
+       from tallyd.incident i
+      where i.id = any ($1::text[])
+        and i.status <> 'closed'`,
+    [ids],
+  );
+  return new Set(found.rows.map((row) => row.id));
+}
+
+/** Loads and locks one incident; `null`: there is none of that id. */
+export async function lockIncident(tx: PoolClient, id: string): Promise<Incident | null> {
+  const found = await tx.query<IncidentRow>(
+    `select ${INCIDENT_COLUMNS}
+       from tallyd.incident i
+      where i.id = $1
+        for update`,
+    [id],
+  );
+  return found.rows[0] === undefined ? null : incidentFrom(found.rows[0]);
+}
+
+/** Failed or cancelled refunds of the incidents' charges; an incident without any is left out. */
+export async function failedRefundsOf(
+  tx: PoolClient,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = await tx.query<{ id: string; refunds: string[] }>(
+    `select i.id, array_agg(r.refund_id order by r.refund_id) as refunds
+       from tallyd.incident i
+       join tallyd.refund r
+         on r.charge_id = any (i.charges)
+        and (i.scope is null or r.scope = i.scope)
+        and r.status in ('failed', 'canceled')
+      where i.id = any ($1::text[])
+      group by i.id`,
+    [ids],
+  );
+  return new Map(found.rows.map((row) => [row.id, row.refunds]));
+}
+
+/**
+ * What turned out about incidents whose finding is gone: an orphan whose charge now belongs to an
+ * intent, or a charge that is no payment any more (failed late, or its block was replaced).
+ */
+export async function correctionsOf(
+  tx: PoolClient,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Correction>> {
+  const found = await tx.query<{ id: string; charge: string; intent: string | null }>(
+    `select distinct on (i.id) i.id, n.charge, m.intent_id as intent
+       from tallyd.incident i
+      cross join lateral unnest(i.charges) as n (charge)
+       left join tallyd.charge c
+         on c.charge_id = n.charge
+        and (i.scope is null or c.scope = i.scope)
+       left join tallyd.charge_match m
+         on i.code = 'orphan_charge'
+        and m.scope = c.scope
+        and m.charge_id = c.charge_id
+      where i.id = any ($1::text[])
+        and (c.charge_id is null or c.status = 'failed' or m.intent_id is not null)
+      order by i.id, m.intent_id nulls last, n.charge`,
+    [ids],
+  );
+  return new Map(found.rows.map((row) => [row.id, correctionFrom(row)]));
+}
+
+function correctionFrom(row: { charge: string; intent: string | null }): Correction {
+  return row.intent === null
+    ? { kind: "vanished", charge: row.charge }
+    : { kind: "recorded", charge: row.charge, intent: row.intent };
+}
+
+/** How often each of the incidents was told since `since`; one that was not is left out. */
+export async function toldSince(
+  tx: PoolClient,
+  ids: readonly string[],
+  since: Date,
+): Promise<readonly ToldCount[]> {
+  const found = await tx.query<{ id: string; flips: number; worsenings: number }>(
+    `select e.incident_id as id,
+            count(*) filter (where e.step <> 'worsened')::integer as flips,
+            count(*) filter (where e.step = 'worsened')::integer as worsenings
+       from tallyd.incident_entry e
+      where e.incident_id = any ($1::text[])
+        and e.at > $2
+        and e.step in ('opened', 'closed', 'reopened', 'corrected', 'worsened')
+        and e.evidence ? 'told'
+      group by e.incident_id`,
+    [ids, since],
+  );
+  return found.rows.map(({ id, flips, worsenings }) => ({ incidentId: id, flips, worsenings }));
+}
+
+/** Inserts or replaces incidents, as many as there are. */
+export async function saveIncidents(tx: PoolClient, incidents: readonly Incident[]): Promise<void> {
+  for (let from = 0; from < incidents.length; from += SAVED_AT_ONCE_MAX) {
+    const part = incidents.slice(from, from + SAVED_AT_ONCE_MAX);
+    await tx.query(SAVE, [JSON.stringify(part.map(incidentToJson))]);
+  }
+}
+
+const SAVE = `
+insert into tallyd.incident as i
+       (id, code, subject, operation_id, severity, status, basis, rail, scope, intents, charges,
+        amount_at_risk, currency, occurred_at, first_seen, last_seen, count, summary, advice,
+        evidence, muted_until, closed_at, closed_by, verdict, told)
+select n.id, n.code, n.subject, n.operation_id, n.severity, n.status, n.basis, n.rail, n.scope,
+       n.intents, n.charges, n.amount_at_risk, n.currency, n.occurred_at, n.first_seen,
+       n.last_seen, n.count, n.summary, n.advice, n.evidence, n.muted_until, n.closed_at,
+       n.closed_by, nullif(n.verdict, 'null'::jsonb), n.told
+  from jsonb_to_recordset($1::jsonb) as n
+       (id text, code text, subject text, operation_id text, severity text, status text,
+        basis text, rail text, scope text, intents text[], charges text[],
+        amount_at_risk numeric, currency text, occurred_at timestamptz, first_seen timestamptz,
+        last_seen timestamptz, count integer, summary text, advice text, evidence jsonb,
+        muted_until timestamptz, closed_at timestamptz, closed_by text, verdict jsonb, told text)
+    on conflict (id) do update
+   set operation_id = excluded.operation_id,
+       severity = excluded.severity,
+       status = excluded.status,
+       basis = excluded.basis,
+       rail = excluded.rail,
+       scope = excluded.scope,
+       intents = excluded.intents,
+       charges = excluded.charges,
+       amount_at_risk = excluded.amount_at_risk,
+       currency = excluded.currency,
+       occurred_at = excluded.occurred_at,
+       last_seen = excluded.last_seen,
+       count = excluded.count,
+       summary = excluded.summary,
+       advice = excluded.advice,
+       evidence = excluded.evidence,
+       muted_until = excluded.muted_until,
+       closed_at = excluded.closed_at,
+       closed_by = excluded.closed_by,
+       verdict = excluded.verdict,
+       told = excluded.told`;
+
+/** Adds lines to the histories of incidents, all of one moment. */
+export async function addEntries(
+  tx: PoolClient,
+  entries: readonly IncidentEntry[],
+  at: Date,
+): Promise<void> {
+  for (let from = 0; from < entries.length; from += SAVED_AT_ONCE_MAX) {
+    const part = entries.slice(from, from + SAVED_AT_ONCE_MAX);
+    await tx.query(
+      `insert into tallyd.incident_entry (incident_id, at, actor, step, note, evidence)
+       select n."incidentId", $2, n.actor, n.step, n.note, n.evidence
+         from jsonb_to_recordset($1::jsonb) as n
+              ("incidentId" text, actor text, step text, note text, evidence jsonb)`,
+      [JSON.stringify(part), at],
+    );
+  }
+}
