@@ -64,7 +64,12 @@ export class IdempotencyKeys {
     if (kept !== undefined && request.now - kept.since < KEY_AGE_MAX_MS) {
       return { replay: replayOf(kept, request), save: () => undefined, release: () => undefined };
     }
-    const made: Kept = { path: request.path, params: request.params, since: request.now, answer: null };
+    const made: Kept = {
+      path: request.path,
+      params: request.params,
+      since: request.now,
+      answer: null,
+    };
     this.#kept.delete(id);
     this.#kept.set(id, made);
     this.#prune(request.now);

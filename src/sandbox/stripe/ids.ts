@@ -14,7 +14,9 @@ export function createIds(seed: string): IdSource {
   return {
     next: (prefix) => {
       counter += 1;
-      const hash = createHash("sha256").update(`${seed}:${String(counter)}`).digest("base64");
+      const hash = createHash("sha256")
+        .update(`${seed}:${String(counter)}`)
+        .digest("base64");
       return `${prefix}_${hash.replaceAll(/[+/=]/g, "x").slice(0, LENGTH)}`;
     },
   };

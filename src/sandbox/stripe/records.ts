@@ -1,6 +1,11 @@
 /** A JSON value as it goes over the wire; `undefined` members are left out. */
 export type Json =
-  null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined };
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [name: string]: Json | undefined };
 
 /** A JSON object of the wire. */
 export interface Wire {
