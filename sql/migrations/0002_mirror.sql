@@ -39,7 +39,7 @@ create table tallyd.intent (
   recorded_as     jsonb,
   recorded_seen_at timestamptz,
   first_seen_at   timestamptz not null,
-  seen_at         timestamptz not null,                              -- last time the row itself was read
+  seen_at         timestamptz not null,                              -- snapshot of the read that last changed it
   vanished_at     timestamptz                                        -- null while the row exists
 );
 create index intent_charge on tallyd.intent (charge_id) where charge_id is not null;
@@ -48,6 +48,15 @@ create index intent_reference on tallyd.intent (reference) where reference is no
 create index intent_payment_id on tallyd.intent (payment_id) where payment_id is not null;
 create index intent_open on tallyd.intent (state, updated_at)
   where state in ('key_minted', 'in_flight', 'failed_retryable', 'reconciling');
+
+-- What is wrong with a row of the team's table: it is set aside, or kept with a remark.
+create table tallyd.intent_fault (
+  intent_id   text primary key check (char_length(intent_id) <= 600), -- cut where the id itself is too long
+  kept        boolean not null,                                      -- false: not in tallyd.intent as it stands now
+  faults      jsonb not null,                                        -- [{field, seen, allowed}]
+  first_at    timestamptz not null,
+  at          timestamptz not null                                   -- last time it was seen so
+);
 
 -- A Stripe payment intent: the provider's own view of one attempt to be paid.
 create table tallyd.stripe_payment_intent (

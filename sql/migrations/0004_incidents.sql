@@ -30,7 +30,6 @@ create table tallyd.incident (
 );
 create index incident_open on tallyd.incident (status) where status <> 'closed';
 create index incident_operation on tallyd.incident (operation_id);
-create index incident_charges on tallyd.incident using gin (charges) where status <> 'closed';
 create index incident_intents on tallyd.incident using gin (intents) where status <> 'closed';
 create index incident_charges on tallyd.incident using gin (charges);
 
