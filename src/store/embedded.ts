@@ -1,19 +1,13 @@
 import type { ChildProcess } from "node:child_process";
-import { readFile, unlink, writeFile } from "node:fs/promises";
-import { Socket, createServer } from "node:net";
-import path from "node:path";
+import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import pg from "pg";
 
 import { EMBEDDED_ROLE, prepareCluster } from "./embedded-cluster.ts";
 import type { Cluster } from "./embedded-cluster.ts";
-import {
-  postmasterPath,
-  readPostmasterFile,
-  servesFolder,
-  spawnServer,
-} from "./embedded-process.ts";
+import { readPostmasterFile, servesFolder } from "./embedded-process.ts";
+import { removeStaleFile, spawnOnFreePort, startLog } from "./embedded-start.ts";
 import { EmbeddedError } from "./errors.ts";
 import { sqlState } from "./tx.ts";
 
@@ -50,6 +44,7 @@ interface State {
   held: Held;
   stopping: boolean;
   restarts: number;
+  rejoining: Promise<void> | undefined;
 }
 
 // Database of the returned URL: tallyd's schema, and the team's table where there is no other.
@@ -63,6 +58,8 @@ const KILL_WAIT_MAX_MS = 10_000;
 // A server that ends at once is tried again: the children of a killed one may live a moment more.
 const START_ATTEMPTS_MAX = 10;
 const START_PAUSE_MS = 1_000;
+// Another starter was first, a killed server's children still live, or the port was just taken.
+const PASSING_REASON = /lock file|shared memory|create any TCP|bind/;
 const POLL_MS = 50;
 const CONNECT_WAIT_MAX_MS = 5_000;
 // A server that dies five times under one process will not be saved by a sixth start.
@@ -87,8 +84,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
   const cluster = await prepareCluster(options.dataDir, options.log);
   const held = await hold(cluster, options);
-  const state: State = { options, cluster, held, stopping: false, restarts: 0 };
-  watch(state, held);
+  const state: State = {
+    options,
+    cluster,
+    held,
+    stopping: false,
+    restarts: 0,
+    rejoining: undefined,
+  };
+  watch(state);
   return {
     url: urlOf(cluster, held.port, DATABASE_NAME),
     stop: () => letGo(state),
@@ -116,6 +120,7 @@ async function hold(cluster: Cluster, options: EmbeddedOptions): Promise<Held> {
       attempts += 1;
       if (child !== undefined) {
         reason = await startLog(cluster);
+        if (isFinal(reason)) break;
         await sleep(START_PAUSE_MS);
       }
       if (file !== undefined) await removeStaleFile(cluster.data, file.pid, options.log);
@@ -129,9 +134,9 @@ async function hold(cluster: Cluster, options: EmbeddedOptions): Promise<Held> {
   );
 }
 
-async function startLog(cluster: Cluster): Promise<string> {
-  const text = await readFile(path.join(cluster.root, "start.log"), "utf8").catch(() => "");
-  return text.trim() === "" ? "it ended at once, without a word" : text.trim();
+/** A server that refuses its settings or its files will do so again; a lost race will not. */
+function isFinal(reason: string): boolean {
+  return reason.includes("FATAL") && !PASSING_REASON.test(reason);
 }
 
 /** Returns the held connection, or the reason why there is none yet. */
@@ -175,74 +180,9 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   }
 }
 
-async function spawnOnFreePort(cluster: Cluster, options: EmbeddedOptions): Promise<ChildProcess> {
-  const portFile = path.join(cluster.root, "port");
-  const remembered = Number(await readFile(portFile, "utf8").catch(() => "0"));
-  const port = options.port ?? (await freePort(remembered));
-  await writeFile(portFile, `${String(port)}\n`);
-  const settings: Record<string, string> = {
-    port: String(port),
-    listen_addresses: "127.0.0.1",
-    // No socket file: folders for those are shared with other servers and limited in length.
-    unix_socket_directories: "",
-    // One log file for each day of the week, each emptied when its day comes again.
-    logging_collector: "on",
-    log_filename: "postgresql-%a.log",
-    log_rotation_age: "1d",
-    log_rotation_size: "0",
-    log_truncate_on_rotation: "on",
-    ...options.settings,
-  };
-  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  return spawnServer({
-    file: cluster.postgres,
-    args: ["-D", cluster.data, ...flags],
-    runAs: cluster.runAs,
-    logFile: path.join(cluster.root, "start.log"),
-  });
-}
-
-/** The wished port when it is free on the loopback, else one that the system picks. */
-async function freePort(wished: number): Promise<number> {
-  const valid = Number.isSafeInteger(wished) && wished > 0 && wished < 65_536;
-  return (valid ? await tryPort(wished) : undefined) ?? (await tryPort(0)) ?? wished;
-}
-
-function tryPort(port: number): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => {
-      resolve(undefined);
-    });
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => {
-      const address = server.address();
-      server.close(() => {
-        resolve(typeof address === "object" && address !== null ? address.port : undefined);
-      });
-    });
-  });
-}
-
-/**
- * Removes the `postmaster.pid` of a dead server. PostgreSQL does so itself unless the number now
- * belongs to another process of the same user, as after a restart of a container. Its second lock
- * (shared memory) still refuses a folder whose children live on.
- */
-async function removeStaleFile(
-  data: string,
-  pid: number,
-  log: (line: string) => void,
-): Promise<void> {
-  // Read again right before: a server may have started and written its own file meanwhile.
-  const now = await readPostmasterFile(data);
-  if (now?.pid !== pid || (await servesFolder(pid, data))) return;
-  log(`removing postmaster.pid of process ${String(pid)}, which does not serve ${data}`);
-  await unlink(postmasterPath(data)).catch(() => undefined);
-}
-
 /** Holds on when the server dies: the pools of this process find it again on the same port. */
-function watch(state: State, held: Held): void {
-  held.client.once("end", () => {
+function watch(state: State): void {
+  state.held.client.once("end", () => {
     if (state.stopping) return;
     state.restarts += 1;
     if (state.restarts > RESTARTS_MAX) {
@@ -250,24 +190,24 @@ function watch(state: State, held: Held): void {
       return;
     }
     state.options.log("the connection to the embedded PostgreSQL was lost: starting it again");
-    const options = { ...state.options, port: held.port };
-    hold(state.cluster, options).then(
-      async (again) => {
-        state.held = again;
-        watch(state, again);
-        // Somebody let go while it came up.
-        if (state.stopping) await leave(state);
-      },
-      (error: unknown) => {
-        state.options.log(String(error));
-      },
-    );
+    state.rejoining = rejoin(state);
   });
+}
+
+async function rejoin(state: State): Promise<void> {
+  try {
+    state.held = await hold(state.cluster, { ...state.options, port: state.held.port });
+    watch(state);
+  } catch (error) {
+    state.options.log(String(error));
+  }
 }
 
 async function letGo(state: State): Promise<void> {
   if (state.stopping) return;
   state.stopping = true;
+  // A server that is just coming up again has to be waited for, or nobody would stop it.
+  await state.rejoining;
   await leave(state);
 }
 

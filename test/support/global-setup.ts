@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 
@@ -32,6 +32,8 @@ const SERVER_SETTINGS = {
 /** Starts one PostgreSQL for the whole run and makes the migrated template; stops it at the end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "tallyd-test-"));
+  // Run as root, the server has another user, who must be able to enter.
+  await chmod(dataDir, 0o711);
   const server = await startEmbedded({ dataDir, settings: SERVER_SETTINGS, log: () => undefined });
   const serverUrl = withDatabase(server.url, "postgres");
   project.provide("testServerUrl", serverUrl);
