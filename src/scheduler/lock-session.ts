@@ -1,0 +1,104 @@
+import type { Pool, PoolClient } from "pg";
+
+/**
+ * Session advisory locks on one connection of their own. PostgreSQL frees them the moment the
+ * connection is gone, so the work of a killed replica is free at once and no lease has to run
+ * out (design section 10).
+ */
+export interface LockSession {
+  /** True: the lock is ours now. False: somebody holds it, maybe this very session. */
+  readonly tryLock: (name: string) => Promise<boolean>;
+  /** Frees a lock; does nothing when it was lost. */
+  readonly unlock: (name: string) => Promise<void>;
+  /** Is the lock still ours, as far as this side knows? */
+  readonly holds: (name: string) => boolean;
+  /** Frees everything and gives the connection back. */
+  readonly close: () => Promise<void>;
+}
+
+// One name space for all locks of tallyd, so that no other user of the database meets them.
+const PREFIX = "tallyd:";
+
+/**
+ * Makes a lock session on a connection of `pool`, opened at the first lock and opened anew after
+ * a loss. `onLost` is told which locks went with a broken connection: another replica may hold
+ * them already, so whatever they guard must stop.
+ */
+export function createLockSession(
+  pool: Pool,
+  onLost: (names: readonly string[]) => void,
+): LockSession {
+  const held = new Set<string>();
+  // Names with a request under way: session locks count per session, so asking twice would pass.
+  const asked = new Set<string>();
+  let connecting: Promise<PoolClient> | undefined;
+  let current: PoolClient | undefined;
+
+  const connect = async (): Promise<PoolClient> => {
+    const client = await pool.connect();
+    const lose = (error: Error): void => {
+      // A connection's end is told twice (error, end); after close it is expected.
+      if (current !== client) return;
+      current = undefined;
+      connecting = undefined;
+      const names = [...held];
+      held.clear();
+      client.release(error);
+      if (names.length > 0) onLost(names);
+    };
+    client.once("error", lose);
+    client.once("end", () => {
+      lose(new Error("the connection ended"));
+    });
+    current = client;
+    return client;
+  };
+  const session = (): Promise<PoolClient> => {
+    if (connecting !== undefined) return connecting;
+    const attempt = connect();
+    connecting = attempt;
+    attempt.catch(() => {
+      if (connecting === attempt) connecting = undefined;
+    });
+    return attempt;
+  };
+
+  return {
+    holds: (name) => held.has(name),
+    tryLock: async (name) => {
+      if (held.has(name) || asked.has(name)) return false;
+      asked.add(name);
+      try {
+        const client = await session();
+        const got = await requestLock(client, name);
+        if (got) held.add(name);
+        return got;
+      } finally {
+        asked.delete(name);
+      }
+    },
+    unlock: async (name) => {
+      if (!held.delete(name) || connecting === undefined) return;
+      const client = await connecting;
+      await client.query("select pg_advisory_unlock(hashtextextended($1, 0))", [PREFIX + name]);
+    },
+    close: async () => {
+      const open = connecting;
+      if (open === undefined) return;
+      connecting = undefined;
+      held.clear();
+      const client = await open;
+      current = undefined;
+      // Ending the connection frees every lock, also those of a request that is under way.
+      client.release(true);
+    },
+  };
+}
+
+async function requestLock(client: PoolClient, name: string): Promise<boolean> {
+  const found = await client.query<{ got: boolean }>(
+    "select pg_try_advisory_lock(hashtextextended($1, 0)) as got",
+    [PREFIX + name],
+  );
+  return found.rows[0]?.got === true;
+}
