@@ -9,7 +9,9 @@ import type { Finding } from "../../src/core/finding.ts";
 import type { Settings } from "../../src/core/settings.ts";
 import { detect } from "../../src/detect/detect.ts";
 import { loadDetectors } from "../../src/detect/load.ts";
+import type { Detector } from "../../src/detect/load.ts";
 import { detectorParameters } from "../../src/detect/parameters.ts";
+import type { DetectorContext } from "../../src/detect/parameters.ts";
 import { suppressCovered } from "../../src/detect/suppress.ts";
 import { placeChanged } from "../../src/match/place.ts";
 import { withTx } from "../../src/store/tx.ts";
@@ -62,6 +64,11 @@ export interface ChargeInput {
   readonly scope?: string;
 }
 
+/** What the judge knows about the team's table. */
+export interface ContextInput {
+  readonly localAmountMax: bigint | null;
+}
+
 export interface World {
   readonly pool: Pool;
   readonly now: Date;
@@ -95,7 +102,9 @@ export interface World {
     readonly refundable?: boolean;
   }) => Promise<void>;
   /** Places what changed and runs every operation detector over everything. */
-  readonly judge: (atMs?: number) => Promise<Finding[]>;
+  readonly judge: (atMs?: number, context?: ContextInput) => Promise<Finding[]>;
+  /** Runs the detectors that speak about the sources themselves. */
+  readonly judgeSources: (context?: ContextInput) => Promise<Finding[]>;
   /** The findings as short lines `code subject`, sorted. */
   readonly codes: (atMs?: number) => Promise<string[]>;
   readonly close: () => Promise<void>;
@@ -104,7 +113,8 @@ export interface World {
 const HOUR_MS = 3_600_000;
 const EMPTY = `truncate tallyd.intent, tallyd.charge, tallyd.stripe_payment_intent, tallyd.refund,
   tallyd.dispute, tallyd.object_key, tallyd.intent_match, tallyd.charge_match, tallyd.changed,
-  tallyd.due, tallyd.ladder, tallyd.resolution`;
+  tallyd.due, tallyd.ladder, tallyd.resolution, tallyd.source, tallyd.inbox, tallyd.tally,
+  tallyd.hook, tallyd.intent_fault`;
 
 /** Opens an empty world on a database of its own. `now` is fixed. */
 export async function openWorld(): Promise<World> {
@@ -113,7 +123,10 @@ export async function openWorld(): Promise<World> {
   let settings = testSettings();
   const { pool } = db;
   const at = (ageMs: number | undefined): Date => addMs(now, -(ageMs ?? HOUR_MS));
-  const judge = async (atMs = 0): Promise<Finding[]> => judgeAll(pool, settings, addMs(now, atMs));
+  const run = (about: Detector["about"], asOf: Date, local?: ContextInput): Promise<Finding[]> =>
+    judgeAll(pool, { about, asOf, settings, localAmountMax: local?.localAmountMax ?? null });
+  const judge = (atMs = 0, local?: ContextInput): Promise<Finding[]> =>
+    run("operations", addMs(now, atMs), local);
   return {
     pool,
     now,
@@ -128,6 +141,7 @@ export async function openWorld(): Promise<World> {
     refund: (input) => insertRefund(pool, input, at),
     dispute: (input) => insertDispute(pool, input, at),
     judge,
+    judgeSources: (local) => run("sources", now, local),
     codes: async (atMs) => (await judge(atMs)).map((f) => `${f.code} ${f.severity}`).sort(),
     close: () => db.close(),
   };
@@ -135,17 +149,19 @@ export async function openWorld(): Promise<World> {
 
 type At = (ageMs: number | undefined) => Date;
 
-async function judgeAll(pool: Pool, settings: Settings, asOf: Date): Promise<Finding[]> {
-  await withTx(pool, async (tx) => placeChanged(tx, settings.rules, asOf));
+async function judgeAll(
+  pool: Pool,
+  input: DetectorContext & { readonly about: Detector["about"]; readonly asOf: Date },
+): Promise<Finding[]> {
+  await withTx(pool, async (tx) => placeChanged(tx, input.settings.rules, input.asOf));
   const rows = await pool.query<{ operation_id: string }>(
     `select operation_id from tallyd.intent_match
       union
      select operation_id from tallyd.charge_match`,
   );
   const operations = rows.rows.map((row) => row.operation_id);
-  const detectors = loadDetectors().filter((detector) => detector.about === "operations");
-  const context = { settings, localAmountMax: null };
-  const parameters = detectorParameters(context, { operations, asOf });
+  const detectors = loadDetectors().filter((detector) => detector.about === input.about);
+  const parameters = detectorParameters(input, { operations, asOf: input.asOf });
   const { findings } = await detect(pool, detectors, parameters);
   return suppressCovered(findings);
 }

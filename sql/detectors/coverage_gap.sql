@@ -1,0 +1,96 @@
+--! about: sources
+--! title: A source cannot be seen completely
+--! severity: critical
+--! needs: sources
+--! advice: Until this is over, nothing is said about payments that might be missing there. See the error, run tallyd doctor, and backfill the hole once the source answers.
+--
+-- If tallyd is blind, it says so (design invariant 11): a source that fails again and again or has stood still,
+-- events that were deleted before they were read, silent webhooks, events that could not be
+-- read, and objects that their own provider denies.
+with limits as (
+  select source, beat
+    from (values ('local', :'local_beat'::interval),
+                 ('stripe.events', :'events_beat'::interval),
+                 ('stripe.payment_intents', :'lists_beat'::interval),
+                 ('stripe.charges', :'lists_beat'::interval)) as l (source, beat)
+), failing as (
+  select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'failing' as basis, s.failing_since as occurred_at,
+         format('%s of %s cannot be read since %s', s.source, s.scope,
+                to_char(s.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')) as summary,
+         jsonb_build_object('source', s.source, 'code', s.last_error_code, 'error', s.last_error,
+                            'failures', s.failures, 'lastOkAt', s.last_ok_at) as evidence
+    from tallyd.source s
+   where s.failing_since is not null
+     -- A refused key is a matter of configuration, told there.
+     and s.last_error_code not in ('auth', 'permission', 'rights')
+     -- One failure is weather, three in a row are not (case B26).
+     and s.failures >= 3
+), standing as (
+  select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'standing' as basis, s.last_ok_at as occurred_at,
+         format('%s of %s was last read completely at %s', s.source, s.scope,
+                to_char(s.last_ok_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')) as summary,
+         jsonb_build_object('source', s.source, 'lastOkAt', s.last_ok_at) as evidence
+    from tallyd.source s
+    join limits l using (source)
+   where s.failing_since is null
+     -- Six beats without one that got through; short beats get an hour, a restart is no blindness.
+     and s.last_ok_at + greatest(l.beat * 6, interval '1 hour') < :'as_of'::timestamptz
+), holes as (
+  select 'hole:' || s.scope || ':' || (h.value ->> 'from') as subject, s.scope, 'hole' as basis,
+         (h.value ->> 'from')::timestamptz as occurred_at,
+         format('Events of %s from %s to %s were deleted before they were read', s.scope,
+                left(h.value ->> 'from', 16), left(h.value ->> 'to', 16)) as summary,
+         jsonb_build_object('source', s.source, 'from', h.value ->> 'from', 'to', h.value ->> 'to') as evidence
+    from tallyd.source s
+   cross join lateral jsonb_array_elements(coalesce(s.cursor -> 'holes', '[]'::jsonb)) as h (value)
+   where s.source = 'stripe.events'
+     and h.value ->> 'filledAt' is null
+), silent as (
+  select 'webhooks:' || w.scope as subject, w.scope, 'webhooks_silent' as basis, w.since as occurred_at,
+         format('No webhook arrived for %s events of %s since %s', w.missed, w.scope,
+                to_char(w.since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')) as summary,
+         jsonb_build_object('source', 'stripe.webhook', 'missed', w.missed, 'since', w.since) as evidence
+    from tallyd.webhook_silence w
+   where :'webhooks_expected'::boolean
+), dead as (
+  select 'dead:' || i.scope as subject, i.scope, 'dead_letters' as basis, min(i.received_at) as occurred_at,
+         format('%s events of %s could not be read and were set aside', count(*), i.scope) as summary,
+         jsonb_build_object('count', count(*), 'events', to_jsonb((array_agg(i.event_id order by i.event_id))[1:10]),
+                            'error', max(i.last_error)) as evidence
+    from tallyd.inbox i
+   where i.status = 'dead'
+   group by i.scope
+), denied as (
+  select 'missing:' || p.scope as subject, p.scope, 'denied' as basis, min(p.missing_since) as occurred_at,
+         format('%s objects of %s that events told of are denied by Stripe', count(*), p.scope) as summary,
+         jsonb_build_object('objects', to_jsonb((array_agg(p.id order by p.id))[1:10]),
+                            'check', 'account, mode and key') as evidence
+    from tallyd.stripe_payment_intent p
+   where p.missing_since is not null
+   group by p.scope
+), found as (
+  select subject, scope, basis, occurred_at, summary, evidence from failing
+  union all
+  select subject, scope, basis, occurred_at, summary, evidence from standing
+  union all
+  select subject, scope, basis, occurred_at, summary, evidence from holes
+  union all
+  select subject, scope, basis, occurred_at, summary, evidence from silent
+  union all
+  select subject, scope, basis, occurred_at, summary, evidence from dead
+  union all
+  select subject, scope, basis, occurred_at, summary, evidence from denied
+)
+select subject, null::text as operation_id, null::text as severity, basis,
+       case when scope = 'local' then null else 'stripe' end as rail, scope,
+       '{}'::text[] as intents, '{}'::text[] as charges, null::numeric as amount_at_risk,
+       null::text as currency, occurred_at, summary,
+       case basis
+         when 'hole' then 'Run tallyd backfill over this range; the object lists still have what the events list has lost.'
+         when 'webhooks_silent' then 'Check the endpoint in the Stripe dashboard: its address, its state, and redirects, which count as failures.'
+         when 'dead_letters' then 'Look at the error: usually an API version whose shape is not known. The objects were queued to be read by id.'
+         when 'denied' then 'Check that account, mode and key are those of the payments. Nothing is concluded about them until Stripe answers.'
+       end as advice,
+       evidence, null::jsonb as look
+  from found
+ order by subject
