@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 // Folders whose tests take data and return data: no database, no process state, so the files can
 // share a worker. That is several times faster than a fresh worker for each.
-const PURE = ["test/core/**/*.test.ts", "test/match/**/*.test.ts", "test/repo/**/*.test.ts"];
+const PURE = ["test/core/**/*.test.ts", "test/repo/**/*.test.ts"];
 
 export default defineConfig({
   test: {
