@@ -88,6 +88,7 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
       table: intents.table,
       columns: intents.columns === null ? null : withoutUndefined(intents.columns),
       states: { ...canonicalStates(), ...intents.states },
+      namedStates: intents.states,
       write: intents.write === null ? null : withoutUndefined(intents.write),
       timeZone: intents.timeZone,
       create: intents.create ?? createByDefault(layers),

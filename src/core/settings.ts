@@ -49,6 +49,8 @@ export interface IntentsSettings {
   readonly columns: Partial<IntentColumns> | null;
   /** Team's spelling -> canonical state. Canonical names always map to themselves. */
   readonly states: Readonly<Record<string, string>>;
+  /** What the file named, in its order: how the resolver spells a state that it writes. */
+  readonly namedStates: Readonly<Record<string, string>>;
   readonly write: Partial<IntentWrites> | null;
   /** IANA zone or offset for `timestamp without time zone` columns; `null`: not configured. */
   readonly timeZone: string | null;

@@ -1,0 +1,72 @@
+import { stripeScope } from "../../core/scope.ts";
+import type { Settings } from "../../core/settings.ts";
+
+/** What decides where a row's money moves. */
+export interface PlaceInput {
+  readonly rail: string | null;
+  readonly network: string | null;
+  readonly chargeId: string | null;
+  readonly nonce: string | null;
+  readonly accountId: string;
+}
+
+/** The part of the settings that places a row. */
+export interface PlaceSettings {
+  readonly accounts: readonly string[];
+  readonly livemode: boolean;
+  /** CAIP-2 ids of the configured chains. */
+  readonly chainIds: readonly string[];
+}
+
+/** The part of the settings that places rows. */
+export function placeSettings(settings: Pick<Settings, "stripe" | "chains">): PlaceSettings {
+  const { accounts, livemode } = settings.stripe;
+  const chainIds = settings.chains.flatMap((chain) => {
+    if (typeof chain !== "object" || chain === null || !("chainId" in chain)) return [];
+    return typeof chain.chainId === "string" ? [chain.chainId] : [];
+  });
+  return { accounts, livemode, chainIds };
+}
+
+export type Place =
+  | { readonly rail: "stripe" | "evm"; readonly scope: string }
+  | { readonly field: "rail" | "network"; readonly seen: string; readonly allowed: string };
+
+const NETWORK = /^eip155:[1-9]\d*$/;
+const HASH = /^0x[0-9a-f]{64}/i;
+const CHAIN_CHARGE = /^eip155:\d+:0x/;
+
+/**
+ * Rail and scope of a row: from its `rail`, else from its network, charge id or nonce, else Stripe.
+ * An account id names a Stripe account only when that account is configured; every other value is
+ * a name of the team's own on the platform account (design section 4).
+ */
+export function placeRow(row: PlaceInput, settings: PlaceSettings): Place {
+  const rail = row.rail?.trim().toLowerCase() ?? guessRail(row);
+  if (rail === "stripe") {
+    const account = settings.accounts.includes(row.accountId) ? row.accountId : null;
+    return { rail, scope: stripeScope(account, settings.livemode) };
+  }
+  if (rail !== "evm") return { field: "rail", seen: rail, allowed: "stripe or evm" };
+  const network = row.network?.trim().toLowerCase() ?? onlyChain(row, settings);
+  if (network !== undefined && NETWORK.test(network)) return { rail, scope: network };
+  return {
+    field: "network",
+    seen: network ?? "nothing",
+    allowed: "a CAIP-2 id such as eip155:8453",
+  };
+}
+
+function guessRail(row: PlaceInput): "stripe" | "evm" {
+  const onChain =
+    row.network?.trim().toLowerCase().startsWith("eip155:") === true ||
+    [row.chargeId, row.nonce].some((mark) => mark !== null && HASH.test(mark)) ||
+    (row.chargeId !== null && CHAIN_CHARGE.test(row.chargeId));
+  return onChain ? "evm" : "stripe";
+}
+
+/** Without a network: the one in the charge id, or the only chain that is configured. */
+function onlyChain(row: PlaceInput, settings: PlaceSettings): string | undefined {
+  const named = /^(eip155:\d+):/.exec(row.chargeId ?? "")?.[1];
+  return named ?? (settings.chainIds.length === 1 ? settings.chainIds[0] : undefined);
+}
