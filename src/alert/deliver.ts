@@ -1,0 +1,225 @@
+/**
+ * Delivers the outbox: one sender per way out, at most one message a second, at least once. A
+ * message is told twice when the process dies between Slack's answer and the commit, and when Slack
+ * answers with a server error after it had posted the message: one repeat is better than a loss.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+
+import type { Pool } from "pg";
+
+import { addMs } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import { markHookOk, markHookPaused, readHook } from "../store/hooks.ts";
+import type { HookErrorCode, HookRow } from "../store/hooks.ts";
+import type { ClaimedMessage, Fate } from "../store/outbox.ts";
+import { NEVER, claimNext, hasDue, settle } from "../store/outbox.ts";
+import { asOnlySender } from "../store/sender-lock.ts";
+import { gatherBacklog } from "./backlog.ts";
+import { toSlackText } from "./document.ts";
+import type { Payload } from "./payload.ts";
+import { readPayload } from "./payload.ts";
+import type { Channel } from "./route.ts";
+import { CHANNELS } from "./route.ts";
+import type { SendOutcome, SlackSend } from "./slack.ts";
+
+export interface DeliverDeps {
+  /** Each channel holds one connection while it sends. */
+  readonly pool: Pool;
+  readonly now: () => Promise<Date>;
+  readonly log: Log;
+  /** `null`: no such hook, so its messages go to the log. */
+  readonly hooks: { readonly slack: SlackSend | null; readonly slackCritical: SlackSend | null };
+  /** Milliseconds between two messages of one hook. Default: Slack's limit, one second. */
+  readonly paceMs?: number;
+}
+
+export interface DeliverOptions {
+  /** Messages per channel in this call. */
+  readonly limit: number;
+  /** Also those that only wait for company: for a command that ends after this call. */
+  readonly early?: boolean;
+  /** The first call of this process: tries a hook again that failed before. */
+  readonly afterStart?: boolean;
+  /** Stops after the message that is being sent. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Delivered {
+  readonly sent: number;
+  /** Sendings that did not end well; the messages are kept. */
+  readonly failed: number;
+}
+
+// Slack's rate for incoming webhooks: one message a second.
+const PACE_MS = 1_000;
+// First wait after a failure; it doubles with each in a row. Slack's small troubles last seconds.
+const PAUSE_FIRST_MS = 5_000;
+// New alerts probe the hook at least this often, so the end of an outage is noticed in minutes.
+const PAUSE_MAX_MS = 300_000;
+// A dead hook comes back only through a person; asking more often would only fill a log.
+const DEAD_PAUSE_MS = 600_000;
+/**
+ * Waits before an uncertain message is repeated, one per repeat: five at most. A hook that fails so
+ * long is down rather than lossy, and what is left is named in the digest once it works again.
+ */
+export const UNCERTAIN_WAITS_MS = [30_000, 300_000, 1_800_000, 7_200_000, 21_600_000] as const;
+
+/** Sends what is due on every channel and gives the counts. Network trouble is no error. */
+export async function deliverDue(deps: DeliverDeps, options: DeliverOptions): Promise<Delivered> {
+  const all = await Promise.all(
+    CHANNELS.map((channel) =>
+      asOnlySender(deps.pool, channel, () => deliverChannel(deps, channel, options)),
+    ),
+  );
+  const sent = all.reduce((sum, one) => sum + (one?.sent ?? 0), 0);
+  return { sent, failed: all.reduce((sum, one) => sum + (one?.failed ?? 0), 0) };
+}
+
+async function deliverChannel(
+  deps: DeliverDeps,
+  channel: Channel,
+  options: DeliverOptions,
+): Promise<Delivered> {
+  const hook = await readHook(deps.pool, channel);
+  const start = await deps.now();
+  const done = { sent: 0, failed: 0 };
+  if (isPaused(hook, start, options)) return done;
+  const healthy = (hook?.failingSince ?? null) === null;
+  await gatherBacklog(deps.pool, { channel, now: start, healthy });
+  const send = senderOf(deps, channel);
+  const paceMs = send === null ? 0 : (deps.paceMs ?? PACE_MS);
+  const lastOkAt = hook?.lastOkAt ?? null;
+  let waitMs = lastOkAt === null ? 0 : paceMs - (start.getTime() - lastOkAt.getTime());
+  while (done.sent + done.failed < options.limit && options.signal?.aborted !== true) {
+    const about = { channel, now: await deps.now(), early: options.early ?? false };
+    // Claimed after the wait: a process that dies waiting has not begun to send.
+    if (!(await hasDue(deps.pool, about))) break;
+    if (!(await pause(Math.min(waitMs, paceMs), options.signal))) break;
+    const message = await claimNext(deps.pool, about);
+    if (message === null) break;
+    waitMs = paceMs;
+    const goesOn = await deliverOne(deps, { channel, message, send, hook });
+    if (goesOn === "sent") done.sent += 1;
+    else done.failed += 1;
+    if (goesOn === "stop") break;
+  }
+  return done;
+}
+
+function isPaused(hook: HookRow | null, now: Date, options: DeliverOptions): boolean {
+  if (hook === null || hook.pausedUntil === null || hook.pausedUntil <= now) return false;
+  // A restart may have brought a new address; what Slack asked for holds all the same.
+  return options.afterStart !== true || hook.lastErrorCode === "rate_limit";
+}
+
+function senderOf(deps: DeliverDeps, channel: Channel): SlackSend | null {
+  if (channel === "slack") return deps.hooks.slack;
+  return channel === "slack_critical" ? deps.hooks.slackCritical : null;
+}
+
+/** False: the wait was cut short by the signal. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
+  if (ms <= 0) return true;
+  try {
+    await sleep(ms, undefined, signal === undefined ? {} : { signal });
+    return true;
+  } catch (error) {
+    if (signal?.aborted === true) return false;
+    throw error;
+  }
+}
+
+interface Sending {
+  readonly channel: Channel;
+  readonly message: ClaimedMessage;
+  readonly send: SlackSend | null;
+  readonly hook: HookRow | null;
+}
+
+/** `next`: this message failed by its own fault. `stop`: the hook did, so nothing else is tried. */
+async function deliverOne(deps: DeliverDeps, sending: Sending): Promise<"sent" | "next" | "stop"> {
+  const { channel, message, send } = sending;
+  const payload = readPayload(message.payload);
+  if (send === null) {
+    logMessage(deps.log, message, payload);
+    await settle(deps.pool, message.messageId, { status: "sent", at: await deps.now() });
+    return "sent";
+  }
+  const text = toSlackText(payload.text);
+  let outcome = await send({ text, blocks: payload.blocks });
+  // Words without a form are better than no words.
+  if (outcome.kind === "refused") outcome = await send({ text });
+  const at = await deps.now();
+  if (outcome.kind === "sent") {
+    await settle(deps.pool, message.messageId, { status: "sent", at });
+    await markHookOk(deps.pool, channel, at);
+    return "sent";
+  }
+  if (outcome.kind === "refused") {
+    deps.log.error("Slack refuses a message; it is told here instead", { reason: outcome.reason });
+    logMessage(deps.log, message, payload);
+    await settle(deps.pool, message.messageId, { status: "dead", error: outcome.reason });
+    return "next";
+  }
+  await putOff(deps, sending, outcome, at);
+  return "stop";
+}
+
+function logMessage(log: Log, message: ClaimedMessage, payload: Payload): void {
+  const fields = { kind: message.kind, severity: message.severity, incident: message.incidentId };
+  if (message.severity === "critical") log.error(payload.text, fields);
+  else log.warn(payload.text, fields);
+}
+
+type Trouble = Exclude<SendOutcome, { kind: "sent" } | { kind: "refused" }>;
+
+async function putOff(
+  deps: DeliverDeps,
+  sending: Sending,
+  trouble: Trouble,
+  at: Date,
+): Promise<void> {
+  const { channel, message, hook } = sending;
+  const pauseMs = pauseOf(trouble, hook?.failures ?? 0);
+  const error = trouble.kind === "rate_limited" ? "HTTP 429" : trouble.reason;
+  const until = addMs(at, pauseMs);
+  await settle(deps.pool, message.messageId, fateOf(message, trouble, { at, until, error }));
+  await markHookPaused(deps.pool, { channel, at, until, code: codeOf(trouble), error });
+  const fields = { channel, error, retryAt: until.toISOString() };
+  if (trouble.kind === "dead") {
+    deps.log.error("the Slack hook is dead: alerts wait until a new one is set", fields);
+  } else deps.log.warn("Slack does not take messages now: alerts wait", fields);
+}
+
+function pauseOf(trouble: Trouble, failures: number): number {
+  if (trouble.kind === "rate_limited") return trouble.retryAfterMs;
+  if (trouble.kind === "dead") return DEAD_PAUSE_MS;
+  return Math.min(PAUSE_FIRST_MS * 2 ** Math.min(failures, 10), PAUSE_MAX_MS);
+}
+
+function codeOf(trouble: Trouble): HookErrorCode {
+  switch (trouble.kind) {
+    case "rate_limited":
+      return "rate_limit";
+    case "dead":
+      return "dead";
+    case "unreachable":
+      return "network";
+    case "uncertain":
+      return "server";
+  }
+}
+
+function fateOf(
+  message: ClaimedMessage,
+  trouble: Trouble,
+  when: { readonly at: Date; readonly until: Date; readonly error: string },
+): Fate {
+  const { error } = when;
+  if (trouble.kind !== "uncertain") {
+    return { status: message.status, dueAt: when.until, error, counted: false };
+  }
+  const waitMs = UNCERTAIN_WAITS_MS[message.attempts - 1];
+  const dueAt = waitMs === undefined ? NEVER : addMs(when.at, waitMs);
+  return { status: "uncertain", dueAt, error, counted: true };
+}

@@ -1,0 +1,73 @@
+import type { PoolClient } from "pg";
+
+import { addMs } from "../core/clock.ts";
+import { enqueue, lockWaiting, newestOf, replacePayload } from "../store/outbox.ts";
+import type { Digest } from "./digest.ts";
+import { digestDocument, digestItem, digestOf, mergeDigests } from "./digest.ts";
+import { incidentDocument } from "./message.ts";
+import { payloadOf, readPayload } from "./payload.ts";
+import type { Tell } from "./route.ts";
+import { isOver } from "./route.ts";
+
+// A further digest, or a further worsening, of the same minute waits for the end of it and takes up
+// what comes meanwhile: one message a minute says as much as sixty.
+const COMPANY_WAIT_MS = 60_000;
+
+/** Puts what is to be told into the outbox, inside the transaction of the incidents. */
+export async function enqueueTells(
+  tx: PoolClient,
+  tells: readonly Tell[],
+  options: { readonly now: Date; readonly publicUrl: string | null },
+): Promise<void> {
+  for (const tell of tells) {
+    if (tell.kind === "single") await enqueueSingle(tx, tell, options);
+    else await enqueueDigest(tx, tell, options.now);
+  }
+}
+
+async function enqueueSingle(
+  tx: PoolClient,
+  tell: Extract<Tell, { kind: "single" }>,
+  options: { readonly now: Date; readonly publicUrl: string | null },
+): Promise<void> {
+  const { channel, severity, step, word, patient } = tell;
+  const item = digestItem(step.after, { first: word === "opened", over: isOver(word) });
+  const payload = { ...payloadOf(incidentDocument(step, word, options), { item }) };
+  const about = { channel, kind: word, incidentId: step.after.id };
+  const waiting = patient ? await lockWaiting(tx, about) : null;
+  if (waiting !== null) {
+    await replacePayload(tx, { messageId: waiting.messageId, severity, payload });
+    return;
+  }
+  const dueAt = patient ? addMs(options.now, COMPANY_WAIT_MS) : options.now;
+  await enqueue(tx, { ...about, severity, payload, createdAt: options.now, dueAt });
+}
+
+async function enqueueDigest(
+  tx: PoolClient,
+  tell: Extract<Tell, { kind: "digest" }>,
+  now: Date,
+): Promise<void> {
+  const { channel, severity, digest: kind, items } = tell;
+  const digest = digestOf(kind, items);
+  const about = { channel, kind, incidentId: null };
+  const waiting = await lockWaiting(tx, about);
+  if (waiting !== null) {
+    const earlier = readPayload(waiting.payload).digest;
+    const merged = earlier === undefined ? digest : mergeDigests(earlier, digest);
+    const payload = digestPayload(merged);
+    const worst = merged.criticals > 0 ? "critical" : severity;
+    await replacePayload(tx, { messageId: waiting.messageId, severity: worst, payload });
+    return;
+  }
+  const since = addMs(now, -COMPANY_WAIT_MS);
+  const newest = await newestOf(tx, { channel, kind, since });
+  const dueAt = newest === null ? now : addMs(newest, COMPANY_WAIT_MS);
+  const payload = digestPayload(digest);
+  await enqueue(tx, { ...about, severity, payload, createdAt: now, dueAt });
+}
+
+/** The payload of a digest. */
+export function digestPayload(digest: Digest): Readonly<Record<string, unknown>> {
+  return { ...payloadOf(digestDocument(digest), { digest }) };
+}

@@ -1,0 +1,259 @@
+/**
+ * The one writer of `tallyd.outbox`. A message is enqueued in the transaction of the incident that
+ * caused it, and delivered by whoever holds the lock of its channel.
+ */
+import type { PoolClient } from "pg";
+
+import type { Severity } from "../core/finding.ts";
+import type { Db } from "./pool.ts";
+
+/** A message to enqueue; `payload` is what the alert layer made of it. */
+export interface NewMessage {
+  readonly incidentId: string | null;
+  readonly channel: string;
+  readonly kind: string;
+  readonly severity: Severity;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  readonly dueAt: Date;
+}
+
+/** A message that was claimed for sending. */
+export interface ClaimedMessage {
+  readonly messageId: bigint;
+  readonly incidentId: string | null;
+  readonly channel: string;
+  readonly kind: string;
+  readonly severity: Severity;
+  readonly payload: unknown;
+  readonly createdAt: Date;
+  /** Sendings that were begun and may have arrived, this one included. */
+  readonly attempts: number;
+  readonly status: "pending" | "uncertain";
+  readonly dueAt: Date;
+  /** Of the last attempt; `null`: none failed. */
+  readonly lastError: string | null;
+}
+
+// The CHECK of last_error.
+const ERROR_CHARS_MAX = 2_000;
+
+/** Adds one message and gives its id. */
+export async function enqueue(tx: Db, message: NewMessage): Promise<bigint> {
+  const added = await tx.query<{ message_id: bigint }>(
+    `insert into tallyd.outbox
+            (incident_id, channel, kind, severity, payload, created_at, due_at)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     returning message_id`,
+    [
+      message.incidentId,
+      message.channel,
+      message.kind,
+      message.severity,
+      JSON.stringify(message.payload),
+      message.createdAt,
+      message.dueAt,
+    ],
+  );
+  const id = added.rows[0]?.message_id;
+  if (id === undefined) throw new Error("the outbox gave no id for a new message");
+  return id;
+}
+
+/** An untried message of this kind that waits, locked; `incidentId` `null`: any of the kind. */
+export async function lockWaiting(
+  tx: PoolClient,
+  about: { readonly channel: string; readonly kind: string; readonly incidentId: string | null },
+): Promise<{ readonly messageId: bigint; readonly payload: unknown } | null> {
+  // Skips a row that is being claimed at this moment: its text is on its way already.
+  const found = await tx.query<{ message_id: bigint; payload: unknown }>(
+    `select o.message_id, o.payload
+       from tallyd.outbox o
+      where o.channel = $1
+        and o.kind = $2
+        and ($3::text is null or o.incident_id = $3)
+        and o.status = 'pending'
+        and o.attempts = 0
+      order by o.message_id
+      limit 1
+        for update skip locked`,
+    [about.channel, about.kind, about.incidentId],
+  );
+  const row = found.rows[0];
+  return row === undefined ? null : { messageId: row.message_id, payload: row.payload };
+}
+
+/** Replaces the text of a message that {@link lockWaiting} locked. */
+export async function replacePayload(
+  tx: PoolClient,
+  message: {
+    readonly messageId: bigint;
+    readonly severity: Severity;
+    readonly payload: Readonly<Record<string, unknown>>;
+  },
+): Promise<void> {
+  await tx.query(
+    `update tallyd.outbox
+        set payload = $2,
+            severity = $3
+      where message_id = $1`,
+    [message.messageId, JSON.stringify(message.payload), message.severity],
+  );
+}
+
+/** Single alerts per channel that were made since `since`. */
+export async function singlesSince(
+  tx: PoolClient,
+  since: Date,
+): Promise<readonly { readonly channel: string; readonly count: number }[]> {
+  const found = await tx.query<{ channel: string; count: number }>(
+    `select o.channel, count(*)::integer as count
+       from tallyd.outbox o
+      where o.created_at > $1
+        and o.incident_id is not null
+      group by o.channel`,
+    [since],
+  );
+  return found.rows;
+}
+
+/** When the newest message of a kind was made; `null`: never. */
+export async function newestOf(
+  tx: PoolClient,
+  about: { readonly channel: string; readonly kind: string; readonly since: Date },
+): Promise<Date | null> {
+  const found = await tx.query<{ created_at: Date }>(
+    `select o.created_at
+       from tallyd.outbox o
+      where o.channel = $1
+        and o.kind = $2
+        and o.created_at > $3
+      order by o.created_at desc
+      limit 1`,
+    [about.channel, about.kind, about.since],
+  );
+  return found.rows[0]?.created_at ?? null;
+}
+
+/** Is there a message that {@link claimNext} would claim now? */
+export async function hasDue(
+  db: Db,
+  about: { readonly channel: string; readonly now: Date; readonly early: boolean },
+): Promise<boolean> {
+  const found = await db.query(
+    `select 1
+       from tallyd.outbox n
+      where n.channel = $1
+        and n.status in ('pending', 'uncertain')
+        and (n.due_at <= $2 or ($3 and n.attempts = 0 and n.status = 'pending'))
+      limit 1`,
+    [about.channel, about.now, about.early],
+  );
+  return found.rows.length > 0;
+}
+
+/**
+ * Claims the next message of a channel and counts the attempt, in one short transaction of its
+ * own. `early`: untried messages that only wait for company count as due. `null`: none is due.
+ */
+export async function claimNext(
+  db: Db,
+  about: { readonly channel: string; readonly now: Date; readonly early: boolean },
+): Promise<ClaimedMessage | null> {
+  const found = await db.query<ClaimedMessage>(
+    `update tallyd.outbox o
+        set attempts = o.attempts + 1
+      where o.message_id = (
+              select n.message_id
+                from tallyd.outbox n
+               where n.channel = $1
+                 and n.status in ('pending', 'uncertain')
+                 and (n.due_at <= $2 or ($3 and n.attempts = 0 and n.status = 'pending'))
+               order by n.due_at, n.message_id
+               limit 1
+                 for update skip locked)
+     returning ${CLAIMED_COLUMNS}`,
+    [about.channel, about.now, about.early],
+  );
+  return found.rows[0] ?? null;
+}
+
+const CLAIMED_COLUMNS = `
+  o.message_id as "messageId", o.incident_id as "incidentId", o.channel, o.kind, o.severity,
+  o.payload, o.created_at as "createdAt", o.attempts, o.status, o.due_at as "dueAt",
+  o.last_error as "lastError"`;
+
+/** What became of a claimed message. */
+export type Fate =
+  | { readonly status: "sent"; readonly at: Date }
+  /** Tried again at `dueAt`. `uncertain`: it may have arrived. */
+  | {
+      readonly status: "pending" | "uncertain";
+      readonly dueAt: Date;
+      readonly error: string;
+      /** False: it certainly did not arrive, so the attempt does not count. */
+      readonly counted: boolean;
+    }
+  | { readonly status: "dead"; readonly error: string };
+
+// Due time of an uncertain message that is not repeated any more: the digest of the next working
+// moment names it.
+export const NEVER = new Date("9999-01-01T00:00:00Z");
+
+/** Writes down what became of a message. */
+export async function settle(db: Db, messageId: bigint, fate: Fate): Promise<void> {
+  await db.query(
+    `update tallyd.outbox
+        set status = $2,
+            sent_at = $3,
+            due_at = coalesce($4, due_at),
+            attempts = attempts - $5,
+            last_error = $6
+      where message_id = $1`,
+    [
+      messageId,
+      fate.status,
+      fate.status === "sent" ? fate.at : null,
+      "dueAt" in fate ? fate.dueAt : null,
+      "counted" in fate && !fate.counted ? 1 : 0,
+      "error" in fate ? fate.error.slice(0, ERROR_CHARS_MAX) : null,
+    ],
+  );
+}
+
+/**
+ * Waiting messages of a channel made before `before`, oldest first and locked, with those that may
+ * not have arrived and are not repeated any more.
+ */
+export async function lockBacklog(
+  tx: PoolClient,
+  about: { readonly channel: string; readonly before: Date; readonly limit: number },
+): Promise<readonly ClaimedMessage[]> {
+  const found = await tx.query<ClaimedMessage>(
+    `select ${CLAIMED_COLUMNS}
+       from tallyd.outbox o
+      where o.channel = $1
+        and o.status in ('pending', 'uncertain')
+        and o.created_at <= $2
+      order by o.message_id
+      limit $3
+        for update skip locked`,
+    [about.channel, about.before, about.limit],
+  );
+  return found.rows;
+}
+
+/** Notes that a digest tells these messages; they are not sent themselves any more. */
+export async function markMerged(
+  tx: PoolClient,
+  messageIds: readonly bigint[],
+  into: bigint,
+): Promise<void> {
+  await tx.query(
+    `update tallyd.outbox
+        set status = 'merged',
+            merged_into = $2
+      where message_id = any ($1::bigint[])`,
+    [messageIds, into],
+  );
+}
