@@ -2,7 +2,7 @@
 
 /** What the files of one folder may import from other folders. */
 export interface Layer {
-  /** Folders; "everything" means all but `sandbox`, `demo` and `jobs`, which must be named. */
+  /** Folders; "everything" is all but `sandbox`, `demo` and `jobs`, which must be named. */
   readonly may: readonly string[] | "everything";
   /** Folders of which only types may be imported: they say the shape, the caller hands the thing. */
   readonly types?: readonly string[];

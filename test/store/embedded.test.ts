@@ -96,7 +96,7 @@ describe("startEmbedded", () => {
     expect(await ask(again, "select value from kept")).toBe(7);
   });
 
-  test("behavior: the password is kept beside the data and readable by its owner alone", async () => {
+  test("behavior: the password lies beside the data, readable by its owner alone", async () => {
     seed();
     const one = await start();
     const file = path.join(dataDir, "postgres", "password");
