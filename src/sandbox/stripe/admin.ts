@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Control, EndpointOrder } from "./control.ts";
-import type { DisputeOrder } from "./disputing.ts";
+import type { Control } from "./control.ts";
 import type { EventRule } from "./event-rules.ts";
 import { renderEvent } from "./events.ts";
 import type { Reply } from "./exchange.ts";
@@ -113,7 +112,7 @@ const SEED_ACTIONS: Readonly<Record<string, Action>> = {
   "seed/customer": (c, input) => showRecord(c.seed.customer(input as SeedCustomer)),
   "seed/bulk": (c, input) => {
     const { count, ...seed } = BULK.parse(input);
-    c.seed.bulk(count, () => seed as SeedPaymentIntent);
+    c.seed.bulk(count, () => seed);
     return { count };
   },
 };
@@ -136,7 +135,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     c.clearEventRules();
     return {};
   },
-  endpoints: (c, input) => c.addEndpoint(ENDPOINT.parse(input) as EndpointOrder),
+  endpoints: (c, input) => c.addEndpoint(ENDPOINT.parse(input)),
   "endpoints/roll": (c, input) => ({ secret: c.rollSecret(NAMED.parse(input).id) }),
   "endpoints/remove": (c, input) => {
     c.removeEndpoint(NAMED.parse(input).id);
@@ -169,7 +168,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
   "charges/dispute": (c, input) => {
     const { id, ...order } = NAMED.parse(input);
-    return showRecord(c.dispute(id, order as DisputeOrder));
+    return showRecord(c.dispute(id, order));
   },
   "disputes/close": (c, input) => {
     const { id, won } = CLOSE.parse(input);

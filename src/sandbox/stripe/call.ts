@@ -34,7 +34,7 @@ export interface Route {
 function shape(call: Call, record: ObjectRecord): Wire {
   const wire = render(record, call.version, relatedIn(call.space, call.world.clock.seconds()));
   const stale = call.hideLatestCharge && record.object === "payment_intent";
-  return stale && "latest_charge" in wire ? { ...wire, latest_charge: null } : wire;
+  return stale && wire["latest_charge"] !== undefined ? { ...wire, latest_charge: null } : wire;
 }
 
 function expanded(call: Call, wire: Wire): Wire {

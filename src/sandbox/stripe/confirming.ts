@@ -114,7 +114,7 @@ function requireAction(job: Job, intent: PaymentIntentRecord): PaymentIntentReco
   return record;
 }
 
-function process(job: Job, intent: PaymentIntentRecord, method: Method): PaymentIntentRecord {
+function processDebit(job: Job, intent: PaymentIntentRecord, method: Method): PaymentIntentRecord {
   const { world, space, cause } = job;
   const draft: ChargeDraft = { ...chargeDraft(intent, method), status: "pending", captured: true };
   const charge = putCharge(world, space, makeCharge(world, space, draft, method.billing));
@@ -182,7 +182,9 @@ export function confirmIntent(
   const { kind } = method.behaviour;
   if (kind === "declines") decline(job, intent, method);
   if (kind === "requires_action" && !passed) return requireAction(job, intent);
-  if (kind === "asynchronous") return process(job, intent, method);
+  // A bank transfer waits for the customer to send it.
+  if (method.type === "customer_balance") return requireAction(job, intent);
+  if (kind === "asynchronous") return processDebit(job, intent, method);
   if (intent.capture_method === "manual") return authorize(job, intent, method);
   const made = makeCharge(job.world, job.space, chargeDraft(intent, method), method.billing);
   const paid = succeed(job, intent, made);
@@ -191,6 +193,13 @@ export function confirmIntent(
     createDispute(job, made.id, { reason, status });
   }
   return paid;
+}
+
+/** Pays an intent that waits for a bank transfer, once the money is there. */
+export function payByTransfer(job: Job, intent: PaymentIntentRecord): PaymentIntentRecord {
+  const method = methodOf(job, intent);
+  const made = makeCharge(job.world, job.space, chargeDraft(intent, method), method.billing);
+  return succeed(job, { ...intent, capture_method: "automatic" }, made);
 }
 
 /** Ends an asynchronous payment (bank debit and the like), as the bank does days later. */

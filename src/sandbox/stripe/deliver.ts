@@ -110,7 +110,7 @@ export class Deliverer {
   /** Delivers a new event to every endpoint that wants it. */
   announce(space: Space, event: EventRecord): void {
     const takers = [...this.#parts.endpoints.values()].filter((e) => wants(e, space, event.type));
-    for (const endpoint of takers) event.pending.add(endpoint.id);
+    if (takers.length > 0) event.pending = takers.map((endpoint) => endpoint.id);
     for (const endpoint of takers) {
       const rules = strikeEvent(this.#parts.eventRules, {
         type: event.type,
@@ -162,7 +162,7 @@ export class Deliverer {
       job.rules.find((other) => other.action === action);
     if (rule("drop") !== undefined) return;
     if (rule("lose") !== undefined) {
-      job.event.pending.delete(job.endpoint.id);
+      settle(job);
       return;
     }
     if (rule("hold") !== undefined) {
@@ -220,7 +220,7 @@ export class Deliverer {
     this.#note(job, answer.status, answer.error);
     // Only 2xx is an acknowledgement; a redirect counts as a failure (Stripe, webhooks guide).
     if (answer.status >= 200 && answer.status < 300) {
-      job.event.pending.delete(job.endpoint.id);
+      settle(job);
       return;
     }
     const wait = settings.retryScheduleMs[job.attempt - 1];
@@ -243,6 +243,11 @@ export class Deliverer {
     });
     if (this.#log.length > 2 * LOG_MAX) this.#log = this.#log.slice(-LOG_MAX);
   }
+}
+
+/** The endpoint has the event. */
+function settle(job: Job): void {
+  job.event.pending = job.event.pending.filter((id) => id !== job.endpoint.id);
 }
 
 function ordered(held: readonly Job[], ids: readonly string[]): Job[] {

@@ -39,6 +39,8 @@ function snapshotOf(space: Space, happening: Happening): Snapshot {
   };
 }
 
+const NOBODY: readonly string[] = [];
+
 /** What an event needs before it is stored. */
 export interface EventDraft {
   readonly type: string;
@@ -67,8 +69,7 @@ export function recordEvent(
     account: space.isPlatform ? null : space.account,
     snapshot: draft.snapshot,
     cause: draft.cause,
-    thinId: world.ids.next("evt"),
-    pending: new Set(),
+    pending: NOBODY,
   };
   const struck = strikeEvent(world.eventRules, {
     type: event.type,
@@ -84,7 +85,6 @@ export function recordEvent(
     }
   }
   space.events.put(event, world.clock.now());
-  space.thinEvents.set(event.thinId, event);
   world.deliverer.announce(space, event);
   if (struck.some((rule) => rule.action === "twin")) {
     // The twin is drafted anew, so that it has an id of its own.
@@ -131,7 +131,7 @@ export function renderEvent(event: EventRecord, version = event.api_version): Wi
     created: event.created,
     data: eventData(event, version ?? ""),
     livemode: event.livemode,
-    pending_webhooks: event.pending.size,
+    pending_webhooks: event.pending.length,
     request: { id: event.cause.requestId, idempotency_key: event.cause.idempotencyKey },
     type: event.type,
   };
@@ -145,6 +145,18 @@ const PATHS: Readonly<Record<string, string>> = {
   customer: "/v1/customers/",
 };
 
+const ID_PREFIX = "evt_";
+const THIN_PREFIX = "evt_thin_";
+
+function thinId(eventId: string): string {
+  return THIN_PREFIX + eventId.slice(ID_PREFIX.length);
+}
+
+/** The id of the snapshot event behind a thin one. */
+export function snapshotId(thin: string): string {
+  return ID_PREFIX + thin.slice(THIN_PREFIX.length);
+}
+
 /** The thin twin of an event: names the object, carries none of its fields. */
 export function renderThinEvent(event: EventRecord): Wire {
   const objectId = eventObjectId(event);
@@ -153,7 +165,7 @@ export function renderThinEvent(event: EventRecord): Wire {
   const path = typeof kind === "string" ? (PATHS[kind] ?? `/v1/${kind}s/`) : "/v1/objects/";
   const { requestId, idempotencyKey } = event.cause;
   return {
-    id: event.thinId,
+    id: thinId(event.id),
     object: "v2.core.event",
     type: `v1.${event.type}`,
     created: new Date(event.created * MS_PER_SECOND).toISOString(),

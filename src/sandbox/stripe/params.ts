@@ -1,6 +1,6 @@
 import { invalidParam } from "./errors.ts";
 import { isList } from "./form.ts";
-import type { Param, Params } from "./form.ts";
+import type { Params } from "./form.ts";
 import type { Metadata, Wire } from "./records.ts";
 
 /** Stripe's limit on metadata: 50 keys of 40 characters, values of 500. */
@@ -78,7 +78,7 @@ export function metadata(params: Params, current: Metadata = {}): Metadata {
   if (value === "") return {};
   if (typeof value === "string") throw invalidParam("Invalid object", "metadata");
   const merged: Record<string, string> = { ...current };
-  for (const [key, item] of Object.entries(value as Record<string, Param>)) {
+  for (const [key, item] of Object.entries(value)) {
     if (typeof item !== "string") {
       throw invalidParam("Metadata values must be strings", `metadata[${key}]`);
     }
@@ -96,7 +96,7 @@ export function metadata(params: Params, current: Metadata = {}): Metadata {
 
 /** Nested parameters as JSON, for what is only stored and shown again (addresses, shipping). */
 export function asWire(params: Params | undefined): Wire | null {
-  return params === undefined ? null : (params as Wire);
+  return params === undefined ? null : params;
 }
 
 /** Refuses parameters that the endpoint does not know, as the API does. */

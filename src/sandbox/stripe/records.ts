@@ -164,7 +164,7 @@ export interface Cause {
   readonly idempotencyKey: string | null;
 }
 
-/** A stored event. `pending` holds the endpoints that have not acknowledged it yet. */
+/** A stored event. `pending` names the endpoints that have not acknowledged it yet. */
 export interface EventRecord extends RecordBase {
   readonly object: "event";
   readonly type: string;
@@ -172,6 +172,5 @@ export interface EventRecord extends RecordBase {
   readonly account: string | null;
   readonly snapshot: Snapshot;
   readonly cause: Cause;
-  readonly thinId: string;
-  readonly pending: Set<string>;
+  pending: readonly string[];
 }

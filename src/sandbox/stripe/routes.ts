@@ -1,5 +1,6 @@
 import type { Route } from "./call.ts";
 import { ACCOUNT_ROUTES } from "./resources/account.ts";
+import { TRANSFER_ROUTES } from "./resources/bank-transfers.ts";
 import { CHARGE_ROUTES } from "./resources/charges.ts";
 import { DISPUTE_ROUTES } from "./resources/disputes.ts";
 import { EVENT_ROUTES } from "./resources/events.ts";
@@ -20,6 +21,7 @@ export const API_ROUTES: readonly Route[] = [
   ...EVENT_ROUTES,
   ...METHOD_ROUTES,
   ...PLAIN_ROUTES,
+  ...TRANSFER_ROUTES,
   ...ACCOUNT_ROUTES,
   ...WEBHOOK_ENDPOINT_ROUTES,
 ];

@@ -1,6 +1,7 @@
 import { answer, isHidden } from "./call.ts";
 import type { Call } from "./call.ts";
 import { invalidParam } from "./errors.ts";
+import { isList } from "./form.ts";
 import { pageLimit } from "./list.ts";
 import { allowOnly, requiredText, text } from "./params.ts";
 import type { ChargeRecord, PaymentIntentRecord, Wire } from "./records.ts";
@@ -92,7 +93,7 @@ function pageStart(page: string | null | undefined): number {
 /** `expand[]=data.x` on a search means `x` on each hit. */
 function withoutDataPrefix(call: Call): Call {
   const paths = call.params["expand"];
-  if (!Array.isArray(paths)) return call;
+  if (!isList(paths)) return call;
   const own = paths.map((path) => (typeof path === "string" ? path.replace(/^data\./, "") : path));
   return { ...call, params: { ...call.params, expand: own } };
 }

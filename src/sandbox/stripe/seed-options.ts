@@ -30,9 +30,21 @@ export function jobFor(world: World, options: SeedOptions): Job {
   return { world, space, cause, version: world.apiVersion };
 }
 
-/** Drops what is about the seeding and not about the object. */
-export function fieldsOnly<T extends SeedOptions>(seed: T): Omit<T, keyof SeedOptions> {
-  const { account, livemode, events, idempotencyKey, requestId, ...fields } = seed;
-  void [account, livemode, events, idempotencyKey, requestId];
-  return fields;
+const OPTION_NAMES: readonly string[] = [
+  "account",
+  "livemode",
+  "events",
+  "idempotencyKey",
+  "requestId",
+] satisfies (keyof SeedOptions)[];
+
+/** Drops what is about the seeding and not about the object, and the field named in `also`. */
+export function fieldsOnly<T extends SeedOptions, K extends keyof T & string = never>(
+  seed: T,
+  also?: K,
+): Omit<T, keyof SeedOptions | K> {
+  const fields = Object.entries(seed).filter(
+    ([name]) => name !== also && !OPTION_NAMES.includes(name),
+  );
+  return Object.fromEntries(fields) as Omit<T, keyof SeedOptions | K>;
 }

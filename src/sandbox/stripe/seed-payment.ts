@@ -57,8 +57,6 @@ export function seedCharge(world: World, seed: SeedCharge): ChargeRecord {
 function intentDraft(job: Job, seed: SeedPaymentIntent): PaymentIntentRecord {
   const amount = seed.amount ?? DEFAULT_AMOUNT;
   const status = seed.status ?? "succeeded";
-  const { charge, ...fields } = fieldsOnly(seed);
-  void charge;
   return {
     id: seed.id ?? job.world.ids.next("pi"),
     object: "payment_intent",
@@ -86,7 +84,7 @@ function intentDraft(job: Job, seed: SeedPaymentIntent): PaymentIntentRecord {
     shipping: null,
     status,
     transfer_data: null,
-    ...fields,
+    ...fieldsOnly(seed, "charge"),
   };
 }
 

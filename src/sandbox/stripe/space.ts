@@ -21,7 +21,6 @@ export interface Space {
   readonly disputes: RecordStore<DisputeRecord>;
   readonly ledger: RecordStore<BalanceTransactionRecord>;
   readonly events: RecordStore<EventRecord>;
-  readonly thinEvents: Map<string, EventRecord>;
   /** Customers, payment methods, products and the like, by kind. */
   readonly plain: Map<string, RecordStore<PlainRecord>>;
   /** Ids that lists leave out until this sandbox time (ms); Infinity is for ever. */
@@ -49,7 +48,6 @@ export function createSpace(account: string, livemode: boolean, isPlatform: bool
     }),
     ledger: new RecordStore({ source: (r) => r.source, payout: (r) => r.payout }),
     events: new RecordStore(),
-    thinEvents: new Map(),
     plain: new Map(),
     hidden: new Map(),
   };

@@ -63,7 +63,7 @@ export class RecordStore<T extends RecordBase> {
   readonly all = new SortedList<T>();
   readonly #byId = new Map<string, Entry<T>>();
   readonly #readers: Readonly<Record<string, IndexReader<T>>>;
-  readonly #indexes = new Map<string, SortedList<T>>();
+  readonly #indexes = new Map<string, Map<string, SortedList<T>>>();
   #sequence = 0;
 
   constructor(readers: Readonly<Record<string, IndexReader<T>>> = {}) {
@@ -84,7 +84,7 @@ export class RecordStore<T extends RecordBase> {
 
   /** The objects whose indexed field has this value. */
   by(field: string, value: string): SortedList<T> {
-    return this.#indexes.get(`${field}:${value}`) ?? new SortedList<T>();
+    return this.#indexes.get(field)?.get(value) ?? new SortedList<T>();
   }
 
   /** The records of an index, oldest first. */
@@ -138,14 +138,15 @@ export class RecordStore<T extends RecordBase> {
   #link(field: string, entry: Entry<T>): void {
     const value = this.#readers[field]?.(entry.record) ?? null;
     if (value === null) return;
-    const key = `${field}:${value}`;
-    const list = this.#indexes.get(key) ?? new SortedList<T>();
+    const index = this.#indexes.get(field) ?? new Map<string, SortedList<T>>();
+    this.#indexes.set(field, index);
+    const list = index.get(value) ?? new SortedList<T>();
     list.add(entry);
-    this.#indexes.set(key, list);
+    index.set(value, list);
   }
 
   #unlink(field: string, entry: Entry<T>): void {
     const value = this.#readers[field]?.(entry.record) ?? null;
-    if (value !== null) this.#indexes.get(`${field}:${value}`)?.remove(entry);
+    if (value !== null) this.#indexes.get(field)?.get(value)?.remove(entry);
   }
 }

@@ -1,7 +1,7 @@
 import { listAny } from "../call.ts";
 import type { Call, Route } from "../call.ts";
 import { invalidParam, missing } from "../errors.ts";
-import { isKept, renderEvent, renderThinEvent } from "../events.ts";
+import { isKept, renderEvent, renderThinEvent, snapshotId } from "../events.ts";
 import { flag, text, texts } from "../params.ts";
 import type { EventRecord, Wire } from "../records.ts";
 import { fits } from "../rules.ts";
@@ -34,7 +34,7 @@ function list(call: Call): Wire {
     keep: (event) =>
       isKept(event, now) &&
       typed(event) &&
-      (delivered === undefined || (event.pending.size === 0) === delivered),
+      (delivered === undefined || (event.pending.length === 0) === delivered),
     show: (event) => renderEvent(event),
   });
 }
@@ -56,6 +56,6 @@ export const EVENT_ROUTES: readonly Route[] = [
   {
     method: "GET",
     path: "/v2/core/events/:id",
-    handle: (call) => renderThinEvent(kept(call, call.space.thinEvents.get(call.id))),
+    handle: (call) => renderThinEvent(kept(call, call.space.events.get(snapshotId(call.id)))),
   },
 ];

@@ -7,7 +7,7 @@ import { emit } from "../events.ts";
 import type { Params } from "../form.ts";
 import { putIntent, unexpectedState } from "../job.ts";
 import { amount, asWire, flag, group, metadata, requiredText, text, texts } from "../params.ts";
-import type { PaymentIntentRecord } from "../records.ts";
+import type { PaymentIntentRecord, Wire } from "../records.ts";
 import { searchObjects } from "../search.ts";
 import { plainStore } from "../space.ts";
 import { ASYNC_CAPTURE_BY_DEFAULT, atLeast, METHOD_TYPES_READ_ONLY } from "../versions.ts";
@@ -171,7 +171,7 @@ export const INTENT_ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: `${ROOT}/:id/capture`,
-    handle: (call) => {
+    handle: (call: Call): Wire => {
       const part = amount(call.params, "amount_to_capture");
       return answer(call, captureIntent(call, find(call), part));
     },
@@ -179,7 +179,7 @@ export const INTENT_ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: `${ROOT}/:id/cancel`,
-    handle: (call) => {
+    handle: (call: Call): Wire => {
       const reason = text(call.params, "cancellation_reason") ?? null;
       return answer(call, cancelIntent(call, find(call), reason));
     },

@@ -51,7 +51,7 @@ export const LEDGER_ROUTES: readonly Route[] = [
   {
     method: "GET",
     path: "/v1/balance_transactions/:id",
-    handle: (call) => {
+    handle: (call: Call): Wire => {
       const entry = call.space.ledger.get(call.id);
       if (entry === undefined) throw missing("balance transaction", call.id, "id");
       return answer(call, entry);

@@ -4,7 +4,7 @@ import { missing } from "../errors.ts";
 import { emit } from "../events.ts";
 import type { Params } from "../form.ts";
 import { group, metadata, requiredText, text } from "../params.ts";
-import type { PlainRecord } from "../records.ts";
+import type { PlainRecord, Wire } from "../records.ts";
 import { plainStore } from "../space.ts";
 import { BILLING_DETAILS, isTestToken, tokenOfNumber } from "../test-cards.ts";
 
@@ -107,7 +107,7 @@ export const METHOD_ROUTES: readonly Route[] = [
   {
     method: "GET",
     path: ROOT,
-    handle: (call) => {
+    handle: (call: Call): Wire => {
       const store = plainStore(call.space, KIND);
       const customer = text(call.params, "customer") ?? null;
       const list = customer === null ? store.all : store.by("customer", customer);

@@ -113,7 +113,7 @@ function routesOf(kind: PlainKind): Route[] {
     {
       method: "GET",
       path: kind.path,
-      handle: (call) => {
+      handle: (call: Call): Wire => {
         const store = plainStore(call.space, kind.object);
         return listObjects(call, {
           store,

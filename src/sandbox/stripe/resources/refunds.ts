@@ -2,7 +2,7 @@ import { answer, listObjects } from "../call.ts";
 import type { Call, Route } from "../call.ts";
 import { invalidParam, missing } from "../errors.ts";
 import { allowOnly, amount, metadata, text } from "../params.ts";
-import type { ChargeRecord, RefundRecord } from "../records.ts";
+import type { ChargeRecord, RefundRecord, Wire } from "../records.ts";
 import { cancelRefund, createRefund, updateRefund } from "../refunding.ts";
 
 const CREATE_PARAMS = [
@@ -84,7 +84,7 @@ export const REFUND_ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: `${ROOT}/:id`,
-    handle: (call) => {
+    handle: (call: Call): Wire => {
       const before = find(call);
       return answer(call, updateRefund(call, before.id, metadata(call.params, before.metadata)));
     },

@@ -82,7 +82,7 @@ export const WEBHOOK_ENDPOINT_ROUTES: readonly Route[] = [
   {
     method: "DELETE",
     path: `${ROOT}/:id`,
-    handle: (call) => {
+    handle: (call: Call): Wire => {
       const endpoint = find(call);
       call.world.endpoints.delete(endpoint.id);
       return { id: endpoint.id, object: "webhook_endpoint", deleted: true };
