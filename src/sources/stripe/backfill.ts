@@ -36,6 +36,10 @@ export interface BackfillResult extends RunResult {
   readonly pages: number;
 }
 
+// Two lists at once keep the store busy while the other one is fetched; more would only share
+// Stripe's limit of the account and the connections of the pool.
+const LISTS_AT_ONCE_MAX = 2;
+
 /**
  * Reads the object lists of every scope from `since` on, two lists at a time, and keeps nothing in
  * memory but a page or two of each. What is proven to be read is skipped, so a run that was
@@ -70,7 +74,7 @@ export async function backfill(
       return { source: listSource(resource), scope, okAt: to, run };
     }),
   );
-  const result = await runTasks(deps, tasks, { atOnce: 2 });
+  const result = await runTasks(deps, tasks, { atOnce: LISTS_AT_ONCE_MAX });
   for (const scope of stripeScopes(deps.settings.stripe)) {
     await closeFilledHoles(deps, { scope, lists: ALL_LISTS });
   }

@@ -1,12 +1,8 @@
 import { UnreadableError } from "../../core/errors.ts";
 import type { ListPage, ListResource, StripeReader } from "./client.ts";
+import type { Batch, SecondRange } from "./page-sink.ts";
+import { createPageSink } from "./page-sink.ts";
 import type { StripeObject } from "./stripe-object.ts";
-
-/** Whole Unix seconds, half-open: `from` is included, `to` is not. */
-export interface SecondRange {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** A closed window of a list: its upper bound is fixed before the first page is asked for. */
 export interface Window extends SecondRange {
@@ -16,17 +12,6 @@ export interface Window extends SecondRange {
   readonly types?: readonly string[];
   /** Charges only: the attempts of one payment intent. */
   readonly paymentIntent?: string;
-}
-
-/** One page on its way to the store. */
-export interface Batch {
-  readonly objects: readonly StripeObject[];
-  /** When the read of this page began, in Stripe's clock. */
-  readonly readAt: Date;
-  /** What is completely read once this page is stored; `null`: nothing new. */
-  readonly closed: SecondRange | null;
-  /** The oldest `created` seen so far in this window. */
-  readonly reached: number;
 }
 
 /** What was read of a window; an object that stands on two pages counts twice. */
@@ -66,10 +51,10 @@ interface Position {
 }
 
 /**
- * Reads a window newest first, page by page, and hands each page to `store` in that order; the
- * next page is fetched while one is stored. A page that completes a range says so in `closed`:
- * the whole window at its end, or its newer part after a bounded number of pages. The second at
- * such an edge is read again without a cursor, since it may go on beyond the page (case B24).
+ * Reads a window newest first, page by page, and hands the pages to `store` in that order; more
+ * are fetched while some are stored. A batch that completes a range says so in `closed`: the whole
+ * window at its end, or its newer part after a bounded number of pages. The second at such an edge
+ * is read again without a cursor, since it may go on beyond the page (case B24).
  *
  * Throws UnreadableError; ranges that were not closed are not read, whatever was stored of them.
  */
@@ -78,28 +63,36 @@ export async function readWindow(
   window: Window,
   store: (batch: Batch) => Promise<void>,
 ): Promise<WindowCounts> {
+  const sink = createPageSink(store);
+  try {
+    return await readPages(deps, window, sink.put);
+  } finally {
+    // Also after a failed fetch: what is being stored must not outlive this call.
+    await sink.end();
+  }
+}
+
+async function readPages(
+  deps: WindowDeps,
+  window: Window,
+  put: (batch: Batch) => Promise<void>,
+): Promise<WindowCounts> {
   const counts = { objects: 0, pages: 0 };
-  if (window.from >= window.to) return counts;
-  let position: Position | null = startOf(window.to, window.to);
-  let pending = fetchPage(deps, window, position);
-  while (counts.pages < PAGES_PER_WINDOW_MAX) {
-    const page = await pending;
+  let position: Position | null = window.from < window.to ? startOf(window.to, window.to) : null;
+  while (position !== null) {
+    if (counts.pages >= PAGES_PER_WINDOW_MAX) {
+      throw lie(window, `more than ${String(PAGES_PER_WINDOW_MAX)} pages in one window`);
+    }
+    const page = await fetchPage(deps, window, position);
     deps.signal?.throwIfAborted();
     counts.pages += 1;
     const step: Step = advance(window, position, page);
     position = step.next;
-    if (position !== null) {
-      pending = fetchPage(deps, window, position);
-      // A store that fails ends the walk before this is awaited; its failure is then of no use.
-      pending.catch(() => undefined);
-    }
-    if (step.batch !== null) {
-      counts.objects += step.batch.objects.length;
-      await store(step.batch);
-    }
-    if (position === null) return counts;
+    if (step.batch === null) continue;
+    counts.objects += step.batch.objects.length;
+    await put(step.batch);
   }
-  throw lie(window, `more than ${String(PAGES_PER_WINDOW_MAX)} pages in one window`);
+  return counts;
 }
 
 function startOf(partTo: number, reached: number): Position {
@@ -142,7 +135,7 @@ function advance(window: Window, at: Position, page: ListPage): Step {
   const last = objects.at(-1);
   if (!page.hasMore || last === undefined) {
     const closed = { from: window.from, to: at.partTo };
-    return { batch: { objects, readAt, closed, reached: window.from }, next: null };
+    return { batch: { objects, pages: 1, readAt, closed, reached: window.from }, next: null };
   }
   const seconds = objects.map((object) => createdOf(window, object));
   const lowest = Math.min(at.reached, ...seconds);
@@ -151,7 +144,7 @@ function advance(window: Window, at: Position, page: ListPage): Step {
   if (ordered && pagesInPart >= PAGES_PER_PART_MAX && lowest + 1 < at.partTo) {
     const closed = { from: lowest + 1, to: at.partTo };
     return {
-      batch: { objects, readAt, closed, reached: lowest },
+      batch: { objects, pages: 1, readAt, closed, reached: lowest },
       next: startOf(lowest + 1, lowest),
     };
   }
@@ -159,7 +152,7 @@ function advance(window: Window, at: Position, page: ListPage): Step {
   const known = lowest < at.reached ? new Set<string>() : at.cursorsOfSecond;
   if (known.has(last.id)) throw lie(window, `the page after ${last.id} again and again`);
   return {
-    batch: { objects, readAt, closed: null, reached: lowest },
+    batch: { objects, pages: 1, readAt, closed: null, reached: lowest },
     next: {
       ...at,
       startingAfter: last.id,

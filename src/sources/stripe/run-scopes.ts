@@ -32,23 +32,19 @@ export interface SourceTask extends SourceKey {
   readonly okAt?: Date;
 }
 
-// Two at once keep the store busy while the other list is being fetched; more would only share
-// Stripe's limit of the account and the connections of the pool.
-const TASKS_AT_ONCE_MAX = 2;
-
 /**
- * Runs the tasks in their order (default: one at a time) and notes each outcome in
+ * Runs the tasks in their order (`atOnce` at a time, default one) and notes each outcome in
  * `tallyd.source`. A task that cannot read is told in the result; any other fault is thrown after
  * the rest has had its turn; an abort ends the run.
  */
 export async function runTasks(
   deps: RunDeps,
   tasks: readonly SourceTask[],
-  options: { readonly atOnce?: 1 | typeof TASKS_AT_ONCE_MAX } = {},
+  options: { readonly atOnce?: number } = {},
 ): Promise<RunResult> {
   const waiting = [...tasks];
   const failed: FailedSource[] = [];
-  const faults: unknown[] = [];
+  const faults: Error[] = [];
   const work = async (): Promise<void> => {
     for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
       try {
@@ -57,14 +53,15 @@ export async function runTasks(
       } catch (error) {
         // Whoever stopped this run wants none of the rest.
         if (isAbort(error)) waiting.length = 0;
-        faults.push(error);
+        faults.push(error instanceof Error ? error : new Error(String(error)));
       }
     }
   };
   await Promise.all(Array.from({ length: options.atOnce ?? 1 }, work));
   const abort = faults.find(isAbort);
   if (abort !== undefined) throw abort;
-  if (faults.length === 1) throw faults[0];
+  const [fault] = faults;
+  if (fault !== undefined && faults.length === 1) throw fault;
   if (faults.length > 1) throw new AggregateError(faults, "several sources met a fault of tallyd");
   return { ok: failed.length === 0, failed };
 }

@@ -12,7 +12,7 @@ import { EVENTS_SOURCE, recordHole, recordStart } from "./event-holes.ts";
 import type { LookbackDeps } from "./first-lookback.ts";
 import { firstLookback } from "./first-lookback.ts";
 import { readEvent } from "./read-event.ts";
-import type { Batch } from "./read-window.ts";
+import type { Batch } from "./page-sink.ts";
 import { readWindow } from "./read-window.ts";
 import type { RunResult } from "./run-scopes.ts";
 import { runTasks } from "./run-scopes.ts";
@@ -160,7 +160,7 @@ async function sweepScope(
     const windowDeps = signal === undefined ? { client } : { client, signal };
     await readWindow(windowDeps, window, async (batch) => {
       await storeEvents(deps, { scope, settled, batch }, found);
-      found.pages += 1;
+      found.pages += batch.pages;
     });
   }
 }

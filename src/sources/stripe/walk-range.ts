@@ -9,7 +9,7 @@ import type { TimeRange } from "../../store/sources.ts";
 import { withTx } from "../../store/tx.ts";
 import type { ListResource, StripeReader } from "./client.ts";
 import { readObject } from "./read-object.ts";
-import type { Batch, SecondRange } from "./read-window.ts";
+import type { Batch, SecondRange } from "./page-sink.ts";
 import { readWindow } from "./read-window.ts";
 
 /** The lists that are walked by creation time. */
@@ -91,7 +91,7 @@ export async function walkRange(deps: WalkDeps, input: WalkInput): Promise<WalkR
     await readWindow(windowDeps(deps, input), window, async (batch) => {
       await storeBatch(deps, { scope, resource, settled }, batch);
       counts.objects += batch.objects.length;
-      counts.pages += 1;
+      counts.pages += batch.pages;
       const fraction = (to.getTime() / MS_PER_SECOND - batch.reached) / spanSeconds({ from, to });
       input.onProgress?.({ scope, resource, ...counts, fraction: Math.min(1, fraction) });
     });
