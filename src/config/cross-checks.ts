@@ -2,6 +2,7 @@ import { isIntentState } from "../core/states.ts";
 import { getAt } from "./layers.ts";
 import type { Layers } from "./layers.ts";
 import type { CheckedSettings } from "./schema.ts";
+import { yesNo } from "./values.ts";
 
 // A shorter token on a reachable port can be guessed by trying.
 const TOKEN_LENGTH_ADVISED = 16;
@@ -43,12 +44,11 @@ function portFaults({ raw }: Layers): string[] {
 
 function livemodeFaults({ raw }: Layers): string[] {
   const key = getAt(raw, "stripe.apiKey");
-  const wanted = String(getAt(raw, "stripe.livemode") ?? "");
+  const wanted = yesNo.safeParse(getAt(raw, "stripe.livemode"));
   const mode = typeof key === "string" ? /^[rs]k_(live|test)_/.exec(key.trim())?.[1] : undefined;
-  if (mode === undefined || (wanted !== "true" && wanted !== "false")) return [];
-  if ((mode === "live") === (wanted === "true")) return [];
+  if (mode === undefined || !wanted.success || wanted.data === (mode === "live")) return [];
   return [
-    `STRIPE_LIVEMODE: saw ${wanted} while STRIPE_API_KEY is a ${mode} key; ` +
+    `STRIPE_LIVEMODE: saw ${String(wanted.data)} while STRIPE_API_KEY is a ${mode} key; ` +
       `allowed: ${String(mode === "live")}, or a key of the other mode`,
   ];
 }

@@ -2,11 +2,14 @@ import { z } from "zod";
 
 import { DURATION_FORM, parseDuration } from "./duration.ts";
 
+/** A zod type that takes anything and gives a `T`. */
+export type Value<T> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<Awaited<T>>>;
+
 /**
  * A zod type made of one parser. A value that the parser refuses (`undefined`) is one issue whose
  * message is `allowed`; the loader adds the setting's name and what was seen.
  */
-export function value<T>(allowed: string, parse: (raw: unknown) => T | undefined) {
+export function value<T>(allowed: string, parse: (raw: unknown) => T | undefined): Value<T> {
   return z.unknown().transform((raw, context): T => {
     const parsed = parse(raw);
     if (parsed !== undefined) return parsed;
@@ -75,7 +78,7 @@ export const yesNo = value("true or false", (raw) => {
 });
 
 /** One of the named words. */
-export function oneOf<const T extends string>(words: readonly T[]) {
+export function oneOf<const T extends string>(words: readonly T[]): Value<T> {
   const allowed = `${words.slice(0, -1).join(", ")} or ${words.at(-1) ?? ""}`;
   return value(allowed, (raw) => words.find((word) => word === raw));
 }

@@ -176,7 +176,6 @@ export async function markVanished(
        from gone g`,
     [input.ids, input.at],
   );
-  await tx.query("delete from tallyd.intent_fault where intent_id = any($1)", [input.ids]);
   return done.rows.map((row) => row.intent_id);
 }
 
@@ -188,26 +187,26 @@ export async function countIntents(db: Db): Promise<bigint> {
   return found.rows[0]?.total ?? 0n;
 }
 
-/** Ids of existing rows and of faulty ones, in order, after `afterId`; for the search of gone rows. */
+/** Ids of existing rows in order, after `afterId`; for the search of rows that are gone. */
 export async function listIntentIds(
   db: Db,
   input: { readonly afterId: string | null; readonly limit: number },
 ): Promise<string[]> {
   const found = await db.query<{ intent_id: string }>(
-    `select known.intent_id
-       from (select i.intent_id
-               from tallyd.intent i
-              where i.vanished_at is null
-              union
-             select f.intent_id
-               from tallyd.intent_fault f) as known
-      where $1::text is null
-         or known.intent_id > $1
-      order by known.intent_id
+    `select i.intent_id
+       from tallyd.intent i
+      where i.vanished_at is null
+        and ($1::text is null or i.intent_id > $1)
+      order by i.intent_id
       limit $2`,
     [input.afterId, input.limit],
   );
   return found.rows.map((row) => row.intent_id);
+}
+
+/** Forgets faults that a sweep begun at `before` (ISO 8601) did not meet again. */
+export async function dropStaleFaults(tx: Db, before: string): Promise<void> {
+  await tx.query("delete from tallyd.intent_fault where at < $1", [before]);
 }
 
 /** Replaces what is noted about the faults of the rows that were just read. */

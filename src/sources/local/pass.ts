@@ -1,7 +1,7 @@
 import type { Pool } from "pg";
 
 import type { RowFault } from "../../core/intent.ts";
-import { countIntents, saveFaults, upsertIntents } from "../../store/intents.ts";
+import { countIntents, dropStaleFaults, saveFaults, upsertIntents } from "../../store/intents.ts";
 import { getSource, markOk, saveProgress } from "../../store/sources.ts";
 import { withTx } from "../../store/tx.ts";
 import { countWithoutId } from "./count-without-id.ts";
@@ -86,7 +86,8 @@ async function storePages(deps: PassDeps, input: PagesInput): Promise<PassResult
   if (input.mode === "sweep") {
     // Equal counts mean equal sets: all rows of the sweep are in the mirror.
     const known = await countIntents(deps.own);
-    if (known > BigInt(mirrored) || faulty > 0) vanished = await findVanished(deps);
+    if (known > BigInt(mirrored)) vanished = await findVanished(deps);
+    await dropStaleFaults(deps.own, first);
     const without = await countWithoutId(deps);
     if (without !== null) faults.push(without);
   }
