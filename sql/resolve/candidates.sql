@@ -65,7 +65,9 @@ select intent_id, state, updated_at, 0, :'now'::timestamptz
        -- A changed row is a new question; a new fact about the same row is one more look at it.
        rung = case when (l.state, l.since) = (excluded.state, excluded.since) then l.rung else 0 end,
        next_at = excluded.next_at,
-       ended_at = null,
-       missing = null
+       -- An ended ladder that is woken stays ended until the look says otherwise: else its incident would
+       -- close and open again.
+       ended_at = case when (l.state, l.since) = (excluded.state, excluded.since) then l.ended_at end,
+       missing = case when (l.state, l.since) = (excluded.state, excluded.since) then l.missing end
  where (l.state, l.since) <> (excluded.state, excluded.since)
-    or :'awake'::boolean and (l.ended_at is not null or l.next_at > excluded.next_at)
+    or :'awake'::boolean and l.next_at > excluded.next_at
