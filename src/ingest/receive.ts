@@ -1,6 +1,7 @@
 /**
  * Receiving: check the signature over the raw bytes, reduce the event to what may be stored, store
- * it, and only then say 200 (design invariant 5). Nothing is worked on here. Knows no web framework.
+ * it, and only then say 200 (design invariant 5). Nothing is worked on here, and no web framework is
+ * known here.
  */
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
@@ -72,7 +73,8 @@ export async function receive(deps: ReceiveDeps, delivery: Delivery): Promise<An
     return refusal(
       415,
       "unsupported_content_type",
-      `Content-Type "${(delivery.contentType ?? "").slice(0, 100)}" was sent; application/json is read.`,
+      `Content-Type "${(delivery.contentType ?? "").slice(0, 100)}" was sent; ` +
+        "application/json is read.",
     );
   }
   if (delivery.rawBody.length > BODY_BYTES_MAX) return refuseOversize(deps);
@@ -95,7 +97,8 @@ function refuseSignature(deps: ReceiveDeps, delivery: Delivery): Answer | null {
     return refusal(
       503,
       "secret_unset",
-      "STRIPE_WEBHOOK_SECRET is not set, so no delivery can be checked: set it to the endpoint's whsec_… secret.",
+      "STRIPE_WEBHOOK_SECRET is not set, so no delivery can be checked: " +
+        "set it to the endpoint's whsec_… secret.",
     );
   }
   const verdict = checkSignature({
@@ -131,11 +134,20 @@ function signatureMessage(verdict: Exclude<SignatureVerdict, { readonly kind: "v
     case "malformed":
       return `The Stripe-Signature header has ${verdict.seen}; t=<seconds>,v1=<hex> is allowed.`;
     case "no_match":
-      return "No v1 signature fits any configured secret: the secret is another endpoint's, or the body was changed on its way.";
+      return (
+        "No v1 signature fits any configured secret: the secret is another endpoint's, " +
+        "or the body was changed on its way."
+      );
     case "stale":
-      return `The signature is right and ${String(verdict.offsetSeconds)} s old; ${limit}. Is the clock of this machine ahead?`;
+      return (
+        `The signature is right and ${String(verdict.offsetSeconds)} s old; ${limit}. ` +
+        "Is the clock of this machine ahead?"
+      );
     case "future":
-      return `The signature is right and ${String(-verdict.offsetSeconds)} s in the future; ${limit}. Is the clock of this machine behind?`;
+      return (
+        `The signature is right and ${String(-verdict.offsetSeconds)} s in the future; ${limit}. ` +
+        "Is the clock of this machine behind?"
+      );
   }
 }
 

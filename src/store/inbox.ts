@@ -94,7 +94,8 @@ insert into tallyd.inbox as stored
         request_id, body, via, webhook_at, received_at, deliveries, status, next_at, last_error,
         done_at)
 select scope, event_id, type, api_version, created_at, object_id, object_type, idempotency_key,
-       request_id, body::jsonb, $2, case when $2 = 'webhook' then $3::timestamptz end, $3, deliveries,
+       request_id, body::jsonb, $2, case when $2 = 'webhook' then $3::timestamptz end, $3,
+       deliveries,
        status, $3, last_error, case when status <> 'pending' then $3::timestamptz end
   from jsonb_to_recordset($1::jsonb)
     as given (scope text, event_id text, type text, api_version text, created_at timestamptz,
@@ -260,7 +261,7 @@ export async function countDueEvents(
                from tallyd.inbox
               where status in ('pending', 'error')
                 and next_at <= $1
-              limit $2) as some`,
+              limit $2) as due_ones`,
     [input.now, input.limit],
   );
   return Number(result.rows[0]?.due ?? 0n);

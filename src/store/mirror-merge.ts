@@ -110,8 +110,19 @@ export function sameStatement(a: Statement, b: Statement): boolean {
     sameColumns(a, b) &&
     compareOrder(a.order, b.order) === 0 &&
     a.newestMs === b.newestMs &&
-    JSON.stringify(a.fieldOrders) === JSON.stringify(b.fieldOrders)
+    sameFieldOrders(a.fieldOrders, b.fieldOrders)
   );
+}
+
+type FieldOrders = Statement["fieldOrders"];
+
+function sameFieldOrders(a: FieldOrders, b: FieldOrders): boolean {
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  return names.every((name) => {
+    const [left, right] = [a[name], b[name]];
+    return left !== undefined && right !== undefined && compareOrder(left, right) === 0;
+  });
 }
 
 function valueOf(statement: Statement, name: string): Value {

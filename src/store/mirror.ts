@@ -128,9 +128,7 @@ function joinByRow(table: MirrorTable, rules: Rules, statements: Statement[]): S
     const before = joined.get(key);
     joined.set(key, before === undefined ? statement : mergeStatements(rules, before, statement));
   }
-  return [...joined]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, statement]) => statement);
+  return [...joined].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, statement]) => statement);
 }
 
 async function applyKeys({ tx }: Context, facts: readonly KeyFact[]): Promise<KeyFact[]> {

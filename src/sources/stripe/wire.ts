@@ -94,7 +94,7 @@ export const paymentIntentSchema = z.object({
   customer_account: expandable,
   description: text,
   invoice: expandable,
-  latest_charge: z.unknown(),
+  latest_charge: z.unknown().optional(),
   charges: nestedList,
   last_payment_error: z.object({ code: reason, type: reason }).nullish().catch(null),
   cancellation_reason: reason,
