@@ -183,7 +183,7 @@ async function putOff(
   const pauseMs = pauseOf(trouble, hook?.failures ?? 0);
   const error = trouble.kind === "rate_limited" ? "HTTP 429" : trouble.reason;
   const until = addMs(at, pauseMs);
-  await settle(deps.pool, message.messageId, fateOf(message, trouble, { at, until, error }));
+  await settle(deps.pool, message.messageId, fateOf(message, trouble, { at, error }));
   await markHookPaused(deps.pool, { channel, at, until, code: codeOf(trouble), error });
   const fields = { channel, error, retryAt: until.toISOString() };
   if (trouble.kind === "dead") {
@@ -213,11 +213,12 @@ function codeOf(trouble: Trouble): HookErrorCode {
 function fateOf(
   message: ClaimedMessage,
   trouble: Trouble,
-  when: { readonly at: Date; readonly until: Date; readonly error: string },
+  when: { readonly at: Date; readonly error: string },
 ): Fate {
   const { error } = when;
+  // It did not arrive: it stays as it was, and the pause of the channel says when it is its turn.
   if (trouble.kind !== "uncertain") {
-    return { status: message.status, dueAt: when.until, error, counted: false };
+    return { status: message.status, dueAt: message.dueAt, error, counted: false };
   }
   const waitMs = UNCERTAIN_WAITS_MS[message.attempts - 1];
   const dueAt = waitMs === undefined ? NEVER : addMs(when.at, waitMs);

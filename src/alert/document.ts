@@ -42,8 +42,8 @@ export const TEXT_CHARS_MAX = 3_000;
 export const HEADER_CHARS_MAX = 150;
 export const FIELDS_MAX = 10;
 export const FIELD_CHARS_MAX = 2_000;
-// Far below Slack's 40,000: the text stands in notifications and in the log.
-export const PLAIN_CHARS_MAX = 3_000;
+// The log's text holds a digest with every line that it may have.
+export const PLAIN_CHARS_MAX = 16_000;
 // One line of a list; the whole value is in `tallyd incidents show`.
 const LINE_CHARS_MAX = 300;
 
@@ -64,9 +64,9 @@ export function toBlocks(document: Document): readonly SlackBlock[] {
   return blocks.slice(0, BLOCKS_MAX);
 }
 
-/** Slack's text beside the blocks: notifications show it, and it reads markup. */
+/** Slack's text beside the blocks, its head at most: notifications show it, and read markup. */
 export function toSlackText(plainText: string): string {
-  return fitSlack(plainText, PLAIN_CHARS_MAX);
+  return fitSlack(plainText, TEXT_CHARS_MAX);
 }
 
 function plainLines(part: Part): readonly string[] {

@@ -163,8 +163,9 @@ function commandsOf(incident: Incident): readonly string[] {
 }
 
 function linkOf(incident: Incident, publicUrl: string | null): readonly Part[] {
-  if (publicUrl === null || !URL.canParse(publicUrl)) return [];
+  if (publicUrl === null) return [];
   const base = publicUrl.endsWith("/") ? publicUrl : `${publicUrl}/`;
-  const url = new URL(`incidents/${incident.id}`, base);
-  return [{ kind: "link", label: "Open the incident", url: url.href }];
+  const path = `incidents/${incident.id}`;
+  if (!URL.canParse(path, base)) return [];
+  return [{ kind: "link", label: "Open the incident", url: new URL(path, base).href }];
 }

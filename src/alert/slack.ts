@@ -116,7 +116,8 @@ function requestOutcome(error: Error): SendOutcome {
   if (cause.message.includes("redirect")) {
     return { kind: "dead", reason: "the hook answers with a redirect" };
   }
-  return BEFORE_SENDING.has(code)
+  // fetch refuses some ports by itself, without a code.
+  return BEFORE_SENDING.has(code) || cause.message === "bad port"
     ? { kind: "unreachable", reason: code }
     : { kind: "uncertain", reason: code };
 }

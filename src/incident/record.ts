@@ -69,10 +69,7 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
     const steps = await decide(tx, findings, input);
     const { tells, told } = route({
       steps,
-      hooks: {
-        slack: deps.settings.slackWebhookUrl !== null,
-        slackCritical: deps.settings.slackCriticalWebhookUrl !== null,
-      },
+      hooks: hooksOf(deps.settings),
       lately: await readLately(tx, steps, input.now),
     });
     await saveIncidents(
@@ -87,6 +84,13 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
     await enqueueTells(tx, tells, { now: input.now, publicUrl: deps.settings.publicUrl });
     return count(findings, steps, told);
   });
+}
+
+function hooksOf(settings: RecordDeps["settings"]): { slack: boolean; slackCritical: boolean } {
+  const { slackWebhookUrl, slackCriticalWebhookUrl } = settings;
+  // The same address twice is one hook: two senders would break its rate.
+  const two = slackCriticalWebhookUrl !== null && slackCriticalWebhookUrl !== slackWebhookUrl;
+  return { slack: slackWebhookUrl !== null, slackCritical: two };
 }
 
 function judgedNothing(judged: Judged): boolean {

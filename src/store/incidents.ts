@@ -166,7 +166,11 @@ export async function correctionsOf(
         and m.scope = c.scope
         and m.charge_id = c.charge_id
       where i.id = any ($1::text[])
-        and (c.charge_id is null or c.status = 'failed' or m.intent_id is not null)
+        and i.code in ('orphan_charge', 'double_charge')
+        and (m.intent_id is not null
+             or c.status = 'failed'
+             -- A log that left the mirror with its block.
+             or c.charge_id is null and i.rail = 'evm')
       order by i.id, m.intent_id nulls last, n.charge`,
     [ids],
   );

@@ -1,0 +1,80 @@
+import { addMs } from "../core/clock.ts";
+import type { Finding } from "../core/finding.ts";
+import type { HookWithWaiting } from "../store/hooks.ts";
+import { readHooks } from "../store/hooks.ts";
+import type { Db } from "../store/pool.ts";
+
+/** `paused`: Slack asked to wait. `failing`: it does not answer well. `dead`: the hook is gone. */
+export type HookState = "ok" | "paused" | "failing" | "dead";
+
+export interface HookHealth {
+  readonly channel: string;
+  readonly state: HookState;
+  /** Since when it fails; `null` while it does not. */
+  readonly since: Date | null;
+  /** What the hook answered last; `null` while healthy. Never holds its address. */
+  readonly error: string | null;
+  readonly waiting: number;
+  /** Messages that may not have arrived. */
+  readonly uncertain: number;
+  readonly oldestWaitingAt: Date | null;
+}
+
+// Shorter failures are normal life of a network, and the retries are through by then.
+const FAILING_TOLD_AFTER_MS = 900_000;
+
+/** The state of every way out: for the health page, the metrics, doctor and exit code 4. */
+export async function hookHealth(db: Db, now: Date): Promise<readonly HookHealth[]> {
+  const hooks = await readHooks(db);
+  return hooks.map((hook) => ({
+    channel: hook.channel,
+    state: stateOf(hook, now),
+    since: hook.failingSince,
+    error: hook.lastError,
+    waiting: hook.waiting,
+    uncertain: hook.uncertain,
+    oldestWaitingAt: hook.oldestWaitingAt,
+  }));
+}
+
+function stateOf(hook: HookWithWaiting, now: Date): HookState {
+  if (hook.failingSince === null) {
+    return hook.pausedUntil !== null && hook.pausedUntil > now ? "paused" : "ok";
+  }
+  return hook.lastErrorCode === "dead" ? "dead" : "failing";
+}
+
+/**
+ * What is to be said about the hooks: a dead one at once, one that fails after a quarter of an hour.
+ * `evidence.channel` keeps the alert away from the hook that it is about.
+ */
+export function hookFindings(hooks: readonly HookHealth[], now: Date): readonly Finding[] {
+  return hooks.flatMap((hook) => {
+    if (hook.since === null) return [];
+    const dead = hook.state === "dead";
+    if (!dead && hook.since > addMs(now, -FAILING_TOLD_AFTER_MS)) return [];
+    return [findingOf(hook, hook.since, dead)];
+  });
+}
+
+function findingOf(hook: HookHealth, since: Date, dead: boolean): Finding {
+  const setting =
+    hook.channel === "slack_critical" ? "SLACK_CRITICAL_WEBHOOK_URL" : "SLACK_WEBHOOK_URL";
+  return {
+    code: dead ? "config_error" : "coverage_gap",
+    subject: `hook:${hook.channel}`,
+    operationId: null,
+    severity: "critical",
+    basis: dead ? "dead_hook" : "failing_hook",
+    ...{ rail: null, scope: null, intents: [], charges: [], amountAtRisk: null, currency: null },
+    occurredAt: since,
+    summary: dead
+      ? `The Slack hook of ${setting} is gone (${hook.error ?? "no answer"}): nobody hears alerts`
+      : `The Slack hook of ${setting} does not take messages (${hook.error ?? "no answer"})`,
+    advice: dead
+      ? `Make a new incoming webhook in Slack and set ${setting}; the waiting alerts are sent then.`
+      : "Check the way to hooks.slack.com; nothing is lost, the waiting alerts are sent later.",
+    evidence: { channel: hook.channel, error: hook.error, waiting: hook.waiting },
+    look: null,
+  };
+}

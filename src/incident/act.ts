@@ -1,0 +1,115 @@
+/** What a person does to an incident: acknowledge, mute, close. */
+import type { Pool, PoolClient } from "pg";
+
+import { clip } from "../alert/text.ts";
+import { ConfigError } from "../core/errors.ts";
+import type { Incident, IncidentStatus } from "../core/incident.ts";
+import { verdictOf } from "../core/incident.ts";
+import type { IncidentEntry } from "../store/incidents.ts";
+import { addEntries, failedRefundsOf, lockIncident, saveIncidents } from "../store/incidents.ts";
+import { withTx } from "../store/tx.ts";
+
+/** Who acts on which incident, and why. */
+export interface Act {
+  readonly id: string;
+  readonly actor: string;
+  /** `null`: nothing was said. */
+  readonly note: string | null;
+  readonly now: Date;
+}
+
+// The CHECKs of tallyd.incident_entry.
+const ACTOR_CHARS_MAX = 128;
+const NOTE_CHARS_MAX = 4_000;
+
+/** Marks an incident as seen. Throws `ConfigError` when there is no such incident or it is closed. */
+export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
+  return withTx(pool, async (tx) => {
+    const before = await openIncident(tx, act, "acknowledged");
+    const after: Incident = { ...before, status: "acknowledged", mutedUntil: null, verdict: null };
+    return keep(tx, act, { before: before.status, after, step: "acknowledged", evidence: {} });
+  });
+}
+
+/**
+ * Silences an incident until a time, or until its facts get worse, whichever is first; `until`
+ * `null`: only the latter. Throws `ConfigError` on an unknown or closed one, or a time that has passed.
+ */
+export async function mute(
+  pool: Pool,
+  act: Act & { readonly until: Date | null },
+): Promise<Incident> {
+  const { until } = act;
+  if (until !== null && until <= act.now) {
+    throw new ConfigError([`--until ${until.toISOString()} has passed: a time to come is allowed`]);
+  }
+  return withTx(pool, async (tx) => {
+    const before = await openIncident(tx, act, "muted");
+    const verdict = await verdictNow(tx, before);
+    const after: Incident = { ...before, status: "muted", mutedUntil: until, verdict };
+    const evidence = { until: until?.toISOString() ?? null };
+    return keep(tx, act, { before: before.status, after, step: "muted", evidence });
+  });
+}
+
+/**
+ * Closes an incident by a person's verdict about the facts as they are ("not a duplicate"): it
+ * stays closed until they get worse. One that facts had closed can be given a verdict too. Throws
+ * `ConfigError` when there is no such incident.
+ */
+export async function closeByPerson(pool: Pool, act: Act): Promise<Incident> {
+  return withTx(pool, async (tx) => {
+    const before = await existing(tx, act.id);
+    const verdict = await verdictNow(tx, before);
+    const after: Incident = {
+      ...before,
+      ...{ status: "closed", closedBy: "person", closedAt: act.now, mutedUntil: null, verdict },
+    };
+    return keep(tx, act, { before: before.status, after, step: "closed", evidence: {} });
+  });
+}
+
+async function existing(tx: PoolClient, id: string): Promise<Incident> {
+  const incident = await lockIncident(tx, id);
+  if (incident !== null) return incident;
+  throw new ConfigError([
+    `there is no incident "${id}": \`tallyd incidents list\` shows their ids (inc_…)`,
+  ]);
+}
+
+async function openIncident(tx: PoolClient, act: Act, verb: string): Promise<Incident> {
+  const incident = await existing(tx, act.id);
+  if (incident.status !== "closed") return incident;
+  throw new ConfigError([`incident ${act.id} is closed: only an open one can be ${verb}`]);
+}
+
+async function verdictNow(tx: PoolClient, incident: Incident): Promise<Incident["verdict"]> {
+  const failed = await failedRefundsOf(tx, [incident.id]);
+  return verdictOf(incident, failed.get(incident.id) ?? []);
+}
+
+async function keep(
+  tx: PoolClient,
+  act: Act,
+  change: {
+    readonly before: IncidentStatus;
+    readonly after: Incident;
+    readonly step: IncidentEntry["step"];
+    readonly evidence: Readonly<Record<string, unknown>>;
+  },
+): Promise<Incident> {
+  const { after, step } = change;
+  const amountAtRisk = after.amountAtRisk === null ? null : String(after.amountAtRisk);
+  const facts = { severity: after.severity, charges: after.charges.slice(0, 20), amountAtRisk };
+  const evidence = { from: change.before, ...facts, ...change.evidence };
+  const actor = fit(act.actor, ACTOR_CHARS_MAX) || "unknown";
+  const note = act.note === null ? null : fit(act.note, NOTE_CHARS_MAX);
+  await saveIncidents(tx, [after]);
+  await addEntries(tx, [{ incidentId: after.id, step, actor, note, evidence }], act.now);
+  return after;
+}
+
+/** PostgreSQL refuses NUL and halves of surrogate pairs. */
+function fit(text: string, max: number): string {
+  return clip(text.replaceAll(/[\0\p{Cs}]/gu, ""), max);
+}
