@@ -1,7 +1,7 @@
 /**
  * Receiving: check the signature over the raw bytes, reduce the event to what may be stored, store
- * it, and only then say 200 (design invariant 5). Nothing is worked on here, and no web framework is
- * known here.
+ * it, and only then say 200 (design invariant 5). Nothing is worked on here, and no web framework
+ * is known here.
  */
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
