@@ -19,7 +19,6 @@ export default defineConfig(
         { considerDefaultExhaustiveForUnions: true, requireDefaultForNonUnion: true },
       ],
       "@typescript-eslint/consistent-type-imports": "error",
-      "@typescript-eslint/explicit-module-boundary-types": "error",
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
       // Methods of a deps object are passed on and called bare everywhere; none uses `this`.
       "@typescript-eslint/unbound-method": "off",
@@ -70,7 +69,6 @@ export default defineConfig(
     // Plain JavaScript has no types to check.
     files: ["**/*.js"],
     extends: [tseslint.configs.disableTypeChecked],
-    rules: { "@typescript-eslint/explicit-module-boundary-types": "off" },
   },
   {
     files: ["test/**/*.ts"],
