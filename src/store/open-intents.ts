@@ -1,8 +1,8 @@
 import type { Db } from "./pool.ts";
 
 /**
- * When the oldest unresolved Stripe row of a scope was created, by the team's clock; `null`: none is
- * unresolved. It says how far back Stripe must be read to decide about it.
+ * When the oldest unresolved Stripe row of a scope was created, by the team's clock; `null`: none
+ * is unresolved. It says how far back Stripe must be read to decide about it.
  */
 export async function oldestOpenIntent(db: Db, scope: string): Promise<Date | null> {
   const found = await db.query<{ oldest: Date | null }>(

@@ -21,7 +21,7 @@ export function systemTimer(signal?: AbortSignal): Timer {
 
 /** Gives out permission to read, lane by lane (one lane = one scope and endpoint). */
 export interface Pacer {
-  /** Resolves when the lane may read. Throws UnreadableError `rate_limit` instead of a long wait. */
+  /** Resolves when the lane may read. Throws UnreadableError `rate_limit` before a long wait. */
   readonly take: (lane: string) => Promise<void>;
   /** Stripe answered 429: no lane reads for `waitMs`, and all of them read more slowly after. */
   readonly slowDown: (waitMs: number) => void;

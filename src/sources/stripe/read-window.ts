@@ -32,7 +32,7 @@ export interface WindowDeps {
 const PAGES_PER_PART_MAX = 50;
 // 100 million objects in one window: far above any account, far below for ever.
 const PAGES_PER_WINDOW_MAX = 1_000_000;
-// "Empty, but there is more" has been seen from busy seconds (case B24); it may pass, once or twice.
+// "Empty, but there is more" has been seen from busy seconds (case B24); it may pass.
 const EMPTY_TRIES_MAX = 3;
 // The object that the walk stood on can be deleted once, in theory; again and again is a fault.
 const RESTARTS_MAX = 3;
@@ -177,7 +177,7 @@ function runsDown(seconds: readonly number[]): boolean {
 function lie(window: Window, seen: string): UnreadableError {
   return new UnreadableError(
     "shape",
-    `${window.resource} of ${window.scope}: the list gives ${seen}; it cannot be proven complete, ` +
-      "so nothing of this window counts as read",
+    `${window.resource} of ${window.scope}: the list gives ${seen}; it cannot be proven ` +
+      "complete, so nothing of this window counts as read",
   );
 }

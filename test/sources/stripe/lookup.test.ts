@@ -141,7 +141,7 @@ describe("the queue", () => {
     expect(await drain()).toMatchObject({ missing: 0 });
   });
 
-  test("behavior: what Stripe cannot be asked about is put off, not held against it", async () => {
+  test("behavior: what cannot be asked about is put off", async () => {
     const ids = Array.from({ length: 12 }, (_, index) => `pi_${String(index)}`);
     for (const id of ids) world.sandbox.control.seed.paymentIntent({ id });
     await ask(...ids);
@@ -171,7 +171,7 @@ describe("the queue", () => {
     expect(await drain()).toMatchObject({ ok: true, fetched: 2 });
   });
 
-  test("error: an id of no kind that can be read uses up its attempts, without a request", async () => {
+  test("error: an id that cannot be read uses up its attempts, unasked", async () => {
     await ask("cus_1");
     expect(await drain()).toMatchObject({ ok: true, notYet: 1 });
     expect(world.sandbox.control.requests).toEqual([]);
@@ -197,7 +197,7 @@ describe("a direct look", () => {
     expect(await latestLook(world.pool, subject)).toEqual({ found: true, lookedAt: new Date(T) });
   });
 
-  test("behavior: a denial is noted; the account's own object is found under its scope", async () => {
+  test("behavior: a denial is noted; an account has its own objects", async () => {
     world.sandbox.control.seed.charge({ id: "ch_c", account: ACCOUNT });
     const denied = await lookDirect(world.deps, PLATFORM_SCOPE, "ch_c");
     expect(denied).toEqual({
