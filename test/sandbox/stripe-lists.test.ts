@@ -26,7 +26,7 @@ test("default: pages are newest first and lose nothing in a crowded second", asy
   });
 });
 
-test("behavior: bounds are inclusive or exclusive as named, a bare number is that second", async () => {
+test("behavior: bounds include or exclude as named, a bare number is that second", async () => {
   await withSandbox({}, async ({ control }, stripe) => {
     for (const offset of [0, 1, 2])
       control.seed.charge({ id: `ch_${String(offset)}`, created: T + offset });
@@ -86,17 +86,27 @@ test("behavior: search matches metadata and lags behind the lists", async () => 
     const find = async (query: string): Promise<string[]> =>
       (await stripe.paymentIntents.search({ query })).data.map((intent) => intent.id);
     expect(await find(String.raw`metadata['order']:'it\'s 7'`)).toEqual([]);
+    const made = await stripe.paymentIntents.create({
+      amount: 700,
+      currency: "usd",
+      confirm: true,
+      payment_method: "pm_card_visa",
+    });
+    expect(await find("amount:700")).toEqual([]);
     control.advance(60_000);
+    await stripe.paymentIntents.update(made.id, { metadata: { order: "late" } });
+    expect(await find("amount:700")).toEqual([made.id]);
+    expect(await find("metadata['order']:'late'")).toEqual([]);
     expect(await find(String.raw`metadata['order']:'it\'s 7'`)).toEqual(["pi_1"]);
-    expect(await find("amount>=500 status:'succeeded'")).toEqual(["pi_1"]);
-    expect(await find("amount>500 OR currency:'eur'")).toEqual([]);
+    expect(await find("amount>=500 amount<600 status:'succeeded'")).toEqual(["pi_1"]);
+    expect(await find("amount>800 OR currency:'eur'")).toEqual([]);
     await expect(find("amount>1 AND amount<9 OR currency:'eur'")).rejects.toMatchObject({
       statusCode: 400,
     });
   });
 });
 
-test("behavior: events vanish after thirty days, and may be late or missing in the list", async () => {
+test("behavior: events vanish after thirty days and may be listed late or never", async () => {
   await withSandbox({}, async ({ control }, stripe) => {
     control.eventRule({ action: "list_delay", type: "charge.succeeded", delayMs: 3_000 });
     control.eventRule({ action: "not_generated", type: "payment_intent.succeeded" });
@@ -130,5 +140,20 @@ test("behavior: pages cost the same however long the history is", async () => {
       .list({ limit: 100, created: { gte: T, lt: T + 500 } })
       .autoPagingToArray({ limit: 10_000 });
     expect(walked).toHaveLength(2_000);
+  });
+});
+
+test("behavior: an intent is tied to its invoice by an invoice payment", async () => {
+  await withSandbox({}, async ({ control }, stripe) => {
+    control.seed.paymentIntent({ id: "pi_sub", invoice: "in_1" });
+    control.seed.paymentIntent({ id: "pi_once" });
+    expect(await stripe.paymentIntents.retrieve("pi_sub")).not.toHaveProperty("invoice");
+    const tied = async (id: string): Promise<unknown[]> => {
+      const payment = { type: "payment_intent" as const, payment_intent: id };
+      return (await stripe.invoicePayments.list({ payment })).data.map((item) => item.invoice);
+    };
+    expect(await tied("pi_sub")).toEqual(["in_1"]);
+    expect(await tied("pi_once")).toEqual([]);
+    expect((await stripe.invoicePayments.list({ limit: 1 })).data).toHaveLength(1);
   });
 });

@@ -173,7 +173,7 @@ test("error: endive refuses payment_method_types where the caller names the vers
   });
 });
 
-test("behavior: old versions embed charges and refunds, new ones name the latest charge", async () => {
+test("behavior: old versions embed charges and refunds, new ones name one charge", async () => {
   await withSandbox({}, async (_, stripe) => {
     const paid = await stripe.paymentIntents.create(SALE);
     await stripe.refunds.create({ payment_intent: paid.id, amount: 100 });

@@ -153,7 +153,7 @@ test("behavior: stale reads miss the object or its charge for a while", async ()
   });
 });
 
-test("error: a cut body and a proxy's page are errors of the connection and of the answer", async () => {
+test("error: a cut body and a proxy's page reach the SDK as they would", async () => {
   await withSandbox({}, async ({ control }, stripe) => {
     control.fault({ kind: "cut_body" });
     await expect(stripe.charges.list()).rejects.toBeInstanceOf(Stripe.errors.StripeConnectionError);

@@ -138,7 +138,7 @@ test("behavior: a thin event names its object and its snapshot twin", async () =
   });
 });
 
-test("behavior: an endpoint gets its own version, and connected accounts their own endpoint", async () => {
+test("behavior: endpoints have their own version, connected accounts their own", async () => {
   await withReceiver({ apiVersion: "2020-08-27", connect: true }, async (sandbox, receiver) => {
     sandbox.control.seed.paymentIntent({});
     sandbox.control.seed.paymentIntent({ account: "acct_c" });
@@ -153,7 +153,7 @@ test("behavior: an endpoint gets its own version, and connected accounts their o
   });
 });
 
-test("behavior: an endpoint made by the API gets a secret, and a resend delivers again", async () => {
+test("behavior: an endpoint made by the API has a secret, a resend delivers again", async () => {
   const receiver = await startReceiver();
   await withSandbox({}, async (sandbox, stripe) => {
     const made = await stripe.webhookEndpoints.create({

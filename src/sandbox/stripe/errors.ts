@@ -51,7 +51,7 @@ export function missing(kind: string, id: string, param = "id", status = 404): A
   return new ApiError(status, {
     type: "invalid_request_error",
     code: "resource_missing",
-    message: `No such ${kind.replaceAll("_", " ").replace("payment intent", "payment_intent")}: '${id}'`,
+    message: `No such ${kind}: '${id}'`,
     param,
   });
 }

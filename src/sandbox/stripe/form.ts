@@ -79,8 +79,10 @@ export function decodeForm(text: string): Params {
 export function canonicalParams(param: Param): string {
   if (typeof param === "string") return JSON.stringify(param);
   if (isList(param)) return `[${param.map(canonicalParams).join(",")}]`;
-  const names = Object.keys(param).sort();
-  return `{${names.map((n) => `${JSON.stringify(n)}:${canonicalParams(param[n] ?? "")}`).join(",")}}`;
+  const members = Object.keys(param)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonicalParams(param[name] ?? "")}`);
+  return `{${members.join(",")}}`;
 }
 
 /** Whether a parameter is a list (`readonly` arrays are not narrowed by Array.isArray). */

@@ -1,4 +1,4 @@
-/** One request as the sandbox saw it. `status` 0: the connection was destroyed without an answer. */
+/** One request as the sandbox saw it. `status` 0: destroyed without an answer. */
 export interface JournalEntry {
   readonly requestId: string;
   /** Sandbox time in ms at arrival. */

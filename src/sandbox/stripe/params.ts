@@ -71,7 +71,7 @@ export function texts(params: Params, name: string): readonly string[] | undefin
   });
 }
 
-/** Metadata merged over what is there: an empty value removes its key, an empty group removes all. */
+/** Metadata over what is there: an empty value removes its key, an empty group removes all. */
 export function metadata(params: Params, current: Metadata = {}): Metadata {
   const value = params["metadata"];
   if (value === undefined) return current;

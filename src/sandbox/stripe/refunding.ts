@@ -35,7 +35,7 @@ function refundable(charge: ChargeRecord, order: RefundOrder): bigint {
   return amount;
 }
 
-/** Refunds a charge, fully or in part. Its running total rises at once, whatever the refund does. */
+/** Refunds a charge, fully or in part. Its running total rises at once, come what may. */
 export function createRefund(job: Job, before: ChargeRecord, order: RefundOrder): RefundRecord {
   const { world, space, cause } = job;
   const disputes = space.disputes.records("charge", before.id);

@@ -5,6 +5,7 @@ import { CHARGE_ROUTES } from "./resources/charges.ts";
 import { DISPUTE_ROUTES } from "./resources/disputes.ts";
 import { EVENT_ROUTES } from "./resources/events.ts";
 import { INTENT_ROUTES } from "./resources/intents.ts";
+import { INVOICE_ROUTES } from "./resources/invoice-payments.ts";
 import { LEDGER_ROUTES } from "./resources/ledger.ts";
 import { METHOD_ROUTES } from "./resources/methods.ts";
 import { PLAIN_ROUTES } from "./resources/plain.ts";
@@ -22,6 +23,7 @@ export const API_ROUTES: readonly Route[] = [
   ...METHOD_ROUTES,
   ...PLAIN_ROUTES,
   ...TRANSFER_ROUTES,
+  ...INVOICE_ROUTES,
   ...ACCOUNT_ROUTES,
   ...WEBHOOK_ENDPOINT_ROUTES,
 ];

@@ -20,8 +20,12 @@ export interface SearchQuery {
 const CLAUSES_MAX = 10;
 
 const JOINER = /\s+(?:(AND|OR)\s+)?/iy;
-const CLAUSE =
-  /(-)?(\w+)(?:\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\])?(:|>=|<=|>|<)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([\w.-]+))/y;
+const QUOTED = String.raw`'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"`;
+/** `-field["key"]:'value'`: sign, field, key (2), operator, value (3). */
+const CLAUSE = new RegExp(
+  String.raw`(-)?(\w+)(?:\[(?:${QUOTED})\])?(:|>=|<=|>|<)(?:${QUOTED}|([\w.-]+))`,
+  "y",
+);
 
 function unescaped(text: string): string {
   return text.replaceAll(/\\(.)/g, "$1");

@@ -48,10 +48,11 @@ function holds(record: Searchable, clause: Clause): boolean {
 }
 
 /**
- * What the index knows of an entry: its record as it was `lag` milliseconds ago, so a hit may show
- * old values and a new object none at all.
+ * What the index knows of an entry. A new object is not in it for `lag` milliseconds, and a changed
+ * one shows its values from before the change for as long.
  */
 function indexed<T>(entry: Entry<T>, now: number, lag: number): T | undefined {
+  if (now - entry.arrivedAt < lag) return undefined;
   return now - entry.changedAt >= lag ? entry.record : entry.previous;
 }
 

@@ -5,8 +5,10 @@ export interface Entry<T> {
   record: T;
   readonly sequence: number;
   readonly created: number;
-  /** Sandbox time (ms) of the last change, and the record before it: search reads an index. */
+  /** Sandbox time (ms) of arrival and of the last change: search reads an index that lags. */
+  readonly arrivedAt: number;
   changedAt: number;
+  /** The record before the last change. */
   previous: T | undefined;
 }
 
@@ -103,6 +105,7 @@ export class RecordStore<T extends RecordBase> {
         record,
         sequence: this.#sequence,
         created: record.created,
+        arrivedAt: now,
         changedAt: now,
         previous: undefined,
       };
