@@ -292,7 +292,7 @@ describe("scopes and the first pass", () => {
     ]);
   });
 
-  test("behavior: the first pass reaches the oldest unresolved intent, 30 days at most", async () => {
+  test("behavior: the first pass reaches the oldest unresolved row, 30 days at most", async () => {
     await insertIntent("i1", "recorded", -20 * DAY);
     await insertIntent("i2", "reconciling", -5 * DAY);
     await walkLists(world.deps, { resources: ["charges"] });
