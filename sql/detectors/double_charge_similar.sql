@@ -37,6 +37,8 @@ with touched as (
      and c.owned <> 'no'
      and c.operation_id is not null
      and not coalesce(i.repeat_confirmed, false)
+     -- A row on its way may still name the purchase, and another name ends the likeness.
+     and (c.intent_id is not null or c.created_at + :'orphan_grace'::interval <= :'as_of'::timestamptz)
      -- Payees with metered small payments repeat honestly.
      and not exists (
            select

@@ -49,9 +49,9 @@ export async function playDemo(input: DemoInput): Promise<DemoReport> {
   const narrator = createNarrator(input.write, () => input.clock.now().getTime());
   const { tell } = narrator;
   const stage = await openStage({ ...input, tell });
+  const watch = watchStory(stage, narrator, input.clock);
   try {
     const scenarios = [...DOUBLE_SCENARIOS, ...SINGLE_SCENARIOS, ...HONEST_SCENARIOS];
-    const watch = watchStory(stage, narrator, input.clock);
     tell("six agents start paying; some of them retry as they should not");
     let payments = 0;
     const played = await playFleet(await sceneDeps(stage), scenarios, () => (payments += 1));
@@ -63,6 +63,7 @@ export async function playDemo(input: DemoInput): Promise<DemoReport> {
     await input.onReport(report, stage);
     return report;
   } finally {
+    await watch.end();
     await stage.close();
   }
 }
@@ -98,7 +99,8 @@ async function sceneDeps(stage: Stage): Promise<SceneDeps> {
   };
 }
 
-const MIRROR_WAIT_MAX_MS = 20_000;
+// The daemon reads changed rows every second here; a busy machine may be far slower.
+const MIRROR_WAIT_MAX_MS = 60_000;
 
 async function untilMirrored(stage: Stage, intentId: string): Promise<void> {
   for (let waited = 0; waited < MIRROR_WAIT_MAX_MS; waited += POLL_MS) {
