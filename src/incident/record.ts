@@ -16,6 +16,7 @@ import {
   addEntries,
   correctionsOf,
   failedRefundsOf,
+  loadByCharges,
   loadIncidents,
   lockIncidents,
   saveIncidents,
@@ -107,15 +108,8 @@ async function decide(
   findings: readonly FoldedFinding[],
   input: RecordInput,
 ): Promise<readonly Step[]> {
-  const { operations, subjects } = input.judged;
   const found = new Set(findings.map((finding) => finding.id));
-  const incidents = await loadIncidents(tx, {
-    ids: [...found],
-    charges: findings.flatMap((finding) => finding.charges),
-    codes: [...new Set(findings.map((finding) => finding.code))],
-    operations: operations === "all" ? "all" : [...operations],
-    subjects: subjects === "all" ? "all" : [...subjects],
-  });
+  const incidents = await loadConcerned(tx, findings, input.judged);
   // Those that may close, and those that a person or a closing left with a verdict.
   const gone = incidents.filter((incident) => !found.has(incident.id));
   const weighed = incidents.filter(
@@ -129,6 +123,27 @@ async function decide(
     failedRefunds: await failedRefundsOf(tx, ids(weighed)),
     corrections: await correctionsOf(tx, ids(gone)),
   });
+}
+
+async function loadConcerned(
+  tx: PoolClient,
+  findings: readonly FoldedFinding[],
+  judged: Judged,
+): Promise<readonly Incident[]> {
+  const { operations, subjects } = judged;
+  const known = await loadIncidents(tx, {
+    ids: findings.map((finding) => finding.id),
+    operations: operations === "all" ? "all" : [...operations],
+    subjects: subjects === "all" ? "all" : [...subjects],
+  });
+  const knownIds = new Set(ids(known));
+  const unknown = findings.filter((finding) => !knownIds.has(finding.id));
+  if (unknown.length === 0) return known;
+  const older = await loadByCharges(tx, {
+    charges: unknown.flatMap((finding) => finding.charges),
+    codes: [...new Set(unknown.map((finding) => finding.code))],
+  });
+  return [...known, ...older.filter((incident) => !knownIds.has(incident.id))];
 }
 
 function ids(incidents: readonly Incident[]): string[] {

@@ -11,9 +11,6 @@ import type { Db } from "./pool.ts";
 export interface IncidentSelection {
   /** Ids of the incidents of the findings. */
   readonly ids: readonly string[];
-  /** Charges that the findings name: an incident may go on under another subject. */
-  readonly charges: readonly string[];
-  readonly codes: readonly Code[];
   readonly operations: readonly string[] | "all";
   readonly subjects: readonly string[] | "all";
 }
@@ -78,13 +75,7 @@ export async function loadIncidents(
                 from tallyd.incident s
                where s.status <> 'closed'
                  and s.operation_id is null
-                 and ($4 or s.subject = any ($5::text[]))
-              union
-              select c.id
-                from tallyd.incident c
-               where c.charges && $6::text[]
-                 and c.code = any ($7::text[])
-                 and (c.status <> 'closed' or c.closed_by = 'person'))
+                 and ($4 or s.subject = any ($5::text[])))
       order by i.id
         for update`,
     [
@@ -93,9 +84,32 @@ export async function loadIncidents(
       operations === "all" ? [] : operations,
       subjects === "all",
       subjects === "all" ? [] : subjects,
-      selection.charges,
-      selection.codes,
     ],
+  );
+  return found.rows.map(incidentFrom);
+}
+
+/**
+ * Loads and locks the incidents that name one of these charges: a trouble may go on under another
+ * subject. One that facts closed is over and left out.
+ */
+export async function loadByCharges(
+  tx: PoolClient,
+  about: { readonly charges: readonly string[]; readonly codes: readonly Code[] },
+): Promise<readonly Incident[]> {
+  const found = await tx.query<IncidentRow>(
+    `select ${INCIDENT_COLUMNS}
+       from tallyd.incident i
+      where i.id in (
+              select c.id
+                from unnest($1::text[]) as n (charge)
+                -- One index probe per charge: an overlap of two long lists compares all with all.
+                join tallyd.incident c on c.charges @> array[n.charge]
+               where c.code = any ($2::text[])
+                 and (c.status <> 'closed' or c.closed_by = 'person'))
+      order by i.id
+        for update`,
+    [about.charges, about.codes],
   );
   return found.rows.map(incidentFrom);
 }
