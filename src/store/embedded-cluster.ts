@@ -48,10 +48,13 @@ const PREPARING_AGE_MAX_MS = 3_600_000;
  * whole, so that a killed initdb leaves nothing behind that looks like a cluster, and of two
  * processes that prepare at once one wins and both use the winner's. Throws `EmbeddedError`.
  */
-export async function prepareCluster(
-  dataDir: string,
-  log: (line: string) => void,
-): Promise<Cluster> {
+export async function prepareCluster(options: {
+  readonly dataDir: string;
+  /** False: the data may be lost with the machine, so nothing waits for the disk. */
+  readonly durable: boolean;
+  readonly log: (line: string) => void;
+}): Promise<Cluster> {
+  const { dataDir, durable, log } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o711 });
   const folder = await realpath(dataDir);
   const wanted = path.join(folder, "postgres");
@@ -61,7 +64,7 @@ export async function prepareCluster(
   const data = path.join(root, "data");
   if (!existsSync(data)) {
     log(`preparing an embedded PostgreSQL in ${root}`);
-    await createCluster(root, binaries, runAs);
+    await createCluster(root, binaries, { runAs, durable });
   }
   await checkMajor(data, binaries, runAs);
   const password = await readFile(path.join(root, "password"), "utf8").catch((error: unknown) => {
@@ -117,8 +120,9 @@ async function writeOnce(file: string, text: string): Promise<string> {
 async function createCluster(
   root: string,
   binaries: Binaries,
-  runAs: RunAs | undefined,
+  how: { readonly runAs: RunAs | undefined; readonly durable: boolean },
 ): Promise<void> {
+  const { runAs, durable } = how;
   const parent = path.dirname(root);
   const preparing = path.join(parent, `${PREPARING_PREFIX}${randomBytes(6).toString("hex")}`);
   const data = path.join(preparing, "data");
@@ -142,6 +146,7 @@ async function createCluster(
         "--locale=C",
         "--locale-provider=builtin",
         "--builtin-locale=C.UTF-8",
+        ...(durable ? [] : ["--no-sync"]),
       ],
       runAs,
     );

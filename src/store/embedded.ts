@@ -82,7 +82,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   if (process.platform === "win32") {
     throw new EmbeddedError("the embedded PostgreSQL does not run on Windows: set DATABASE_URL");
   }
-  const cluster = await prepareCluster(options.dataDir, options.log);
+  const durable = options.settings?.["fsync"] !== "off";
+  const cluster = await prepareCluster({ dataDir: options.dataDir, durable, log: options.log });
   const held = await hold(cluster, options);
   const state: State = {
     options,

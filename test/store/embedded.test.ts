@@ -9,7 +9,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { readPostmasterFile, servesFolder } from "../../src/store/embedded-process.ts";
 import { startEmbedded } from "../../src/store/embedded.ts";
@@ -17,6 +17,9 @@ import type { Embedded } from "../../src/store/embedded.ts";
 import { EmbeddedError } from "../../src/store/errors.ts";
 
 const HOLDER = fileURLToPath(new URL("../support/hold-embedded.ts", import.meta.url));
+// Each test starts real servers, and some of them several times.
+vi.setConfig({ testTimeout: 60_000 });
+
 const isRoot = process.geteuid?.() === 0;
 
 let seedDir: string;
@@ -27,7 +30,11 @@ let lines: string[];
 beforeAll(async () => {
   seedDir = await mkdtemp(path.join(os.tmpdir(), "tallyd-seed-"));
   await chmod(seedDir, 0o711);
-  const one = await startEmbedded({ dataDir: seedDir, log: () => undefined });
+  const one = await startEmbedded({
+    dataDir: seedDir,
+    settings: { fsync: "off" },
+    log: () => undefined,
+  });
   await one.stop();
 });
 afterAll(() => rm(seedDir, { recursive: true }));
