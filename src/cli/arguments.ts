@@ -53,7 +53,11 @@ export function parseCommandLine(command: Command, argv: readonly string[]): Par
 }
 
 function optionFault(
-  token: { readonly rawName: string; readonly value?: string | undefined },
+  token: {
+    readonly rawName: string;
+    readonly value?: string | undefined;
+    readonly inlineValue?: boolean | undefined;
+  },
   option: CommandOption | undefined,
   known: readonly string[],
 ): string | null {
@@ -64,7 +68,9 @@ function optionFault(
   if (option.type === "boolean") {
     return token.value === undefined ? null : `option ${token.rawName} takes no value.`;
   }
-  if (token.value === undefined || token.value === "") {
+  // `--note --json`: the next option was taken for the value. `--note=--json` says that it is one.
+  const swallowed = token.inlineValue !== true && token.value?.startsWith("--") === true;
+  if (token.value === undefined || token.value === "" || swallowed) {
     return `option ${token.rawName} needs a value: ${token.rawName} ${option.value ?? "VALUE"}.`;
   }
   return null;

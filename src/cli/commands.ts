@@ -1,6 +1,19 @@
 import type { Command } from "./command.ts";
+import { audit } from "./commands/audit.ts";
+import { backfill } from "./commands/backfill.ts";
+import { incidents } from "./commands/incidents.ts";
 import { migrate } from "./commands/migrate.ts";
+import { once } from "./commands/once.ts";
+import { run } from "./commands/run.ts";
 import { version } from "./commands/version.ts";
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [migrate, version];
+export const COMMANDS: readonly Command[] = [
+  run,
+  once,
+  migrate,
+  backfill,
+  audit,
+  incidents,
+  version,
+];

@@ -36,12 +36,12 @@ export async function main(argv: readonly string[], deps: MainDeps): Promise<Exi
     terminal: deps.output.terminal,
     clock: deps.clock,
   });
-  let stacks = false;
+  const shown = { stacks: false };
   const settings = (): Promise<Settings> => {
     const loaded = loadOwnSettings();
     secrets.push(...secretsOf(loaded));
     log.configure({ level: loaded.logLevel, secrets });
-    stacks = loaded.logLevel === "debug";
+    shown.stacks = loaded.logLevel === "debug";
     for (const warning of loaded.warnings) log.warn(warning);
     return Promise.resolve(loaded);
   };
@@ -54,7 +54,7 @@ export async function main(argv: readonly string[], deps: MainDeps): Promise<Exi
     const text = json ? jsonText(failureJson(failure), JSON_INDENT) : failureText(failure);
     const write = json ? deps.output.stdout : deps.output.stderr;
     write(`${redact(text, secrets)}\n`);
-    if (stacks && error instanceof Error && error.stack !== undefined) {
+    if (shown.stacks && error instanceof Error && error.stack !== undefined) {
       deps.output.stderr(`${redact(error.stack, secrets)}\n`);
     }
     return failure.exitCode;

@@ -5,7 +5,7 @@ import type { Log } from "../core/log.ts";
 
 /** A standing LISTEN. */
 export interface WakeChannel {
-  /** Wakes every listening replica, this one included. */
+  /** Wakes every other replica that listens. */
   readonly notify: () => Promise<void>;
   readonly close: () => void;
 }
@@ -20,7 +20,7 @@ const RECONNECT_MS = 2_000;
  * loop's own beat is slower, not wrong.
  */
 export function openWakeChannel(
-  deps: { readonly pool: Pool; readonly log: Log },
+  deps: { readonly pool: Pool; readonly log: Log; readonly replica: string },
   onWake: () => void,
 ): WakeChannel {
   let closed = false;
@@ -39,7 +39,10 @@ export function openWakeChannel(
       });
       client.once("error", giveBack);
       client.once("end", giveBack);
-      client.on("notification", onWake);
+      client.on("notification", (notice) => {
+        // Our own notice would wake us about what we know.
+        if (notice.payload !== deps.replica) onWake();
+      });
       release = giveBack;
       if (closed) {
         giveBack();
@@ -56,7 +59,7 @@ export function openWakeChannel(
   void listen();
   return {
     notify: async () => {
-      await deps.pool.query(`select pg_notify('${CHANNEL}', '')`);
+      await deps.pool.query(`select pg_notify('${CHANNEL}', $1)`, [deps.replica]);
     },
     close: () => {
       closed = true;

@@ -158,10 +158,13 @@ export async function auditAll(
   options: {
     readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
     readonly signal?: AbortSignal;
+    /** Wraps each chunk, e.g. in the judge lock: nothing else may judge meanwhile. */
+    readonly around?: (work: () => Promise<void>) => Promise<void>;
   } = {},
 ): Promise<Omit<JudgeResult, "more">> {
   const total = await countOperations(deps.pool);
   const sum = { operations: 0, findings: 0, unreadable: 0 };
+  const around = options.around ?? ((work: () => Promise<void>) => work());
   let after = "";
   let done = 0;
   for (;;) {
@@ -169,10 +172,12 @@ export async function auditAll(
     const operations = await nextOperations(deps.pool, after);
     const last = operations.at(-1);
     if (last === undefined) return sum;
-    const judged = await judgeOperations(deps, { operations, asOf: await deps.now() });
-    sum.operations += operations.length;
-    sum.findings += judged.findings;
-    sum.unreadable += judged.unreadable;
+    await around(async () => {
+      const judged = await judgeOperations(deps, { operations, asOf: await deps.now() });
+      sum.operations += operations.length;
+      sum.findings += judged.findings;
+      sum.unreadable += judged.unreadable;
+    });
     done += operations.length;
     options.onProgress?.({ done, total });
     after = last;

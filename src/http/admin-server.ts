@@ -6,6 +6,9 @@ import type { Log } from "../core/log.ts";
 import { bearerAllows } from "./bearer.ts";
 import type { Readiness } from "./readiness.ts";
 
+/** Further pages of the admin port. */
+export type AdminRouter = Router;
+
 /** What the admin port shows and who may see it. */
 export interface AdminDeps {
   readonly readiness: () => Promise<Readiness>;
@@ -13,7 +16,7 @@ export interface AdminDeps {
   /** Null: no token is asked for; allowed on the loopback only (settings check that). */
   readonly token: string | null;
   /** Further pages, behind the same token. */
-  readonly routers: readonly Router[];
+  readonly routers: readonly AdminRouter[];
   readonly log: Log;
 }
 

@@ -53,10 +53,12 @@ async function closeServer(server: Server, graceMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-function addressError(error: NodeJS.ErrnoException, options: ListenOptions): Error {
+/** The words for an address that cannot be had: a fault of the settings. */
+export function addressError(error: Error, options: ListenOptions): Error {
   const { host, port, settings } = options;
   const where = `${settings.port}: saw ${String(port)}`;
-  switch (error.code) {
+  const code = "code" in error ? error.code : undefined;
+  switch (code) {
     case "EADDRINUSE":
       return new ConfigError(
         [`${where}, which another process on ${host} uses; allowed: a free port, or 0 for any`],

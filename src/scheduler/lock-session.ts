@@ -34,6 +34,13 @@ export function createLockSession(
   let connecting: Promise<PoolClient> | undefined;
   let current: PoolClient | undefined;
 
+  // A connection takes one statement at a time.
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
+  };
   const connect = async (): Promise<PoolClient> => {
     const client = await pool.connect();
     const lose = (error: Error): void => {
@@ -69,8 +76,7 @@ export function createLockSession(
       if (held.has(name) || asked.has(name)) return false;
       asked.add(name);
       try {
-        const client = await session();
-        const got = await requestLock(client, name);
+        const got = await inTurn(async () => requestLock(await session(), name));
         if (got) held.add(name);
         return got;
       } finally {
@@ -80,7 +86,11 @@ export function createLockSession(
     unlock: async (name) => {
       if (!held.delete(name) || connecting === undefined) return;
       const client = await connecting;
-      await client.query("select pg_advisory_unlock(hashtextextended($1, 0))", [PREFIX + name]);
+      await inTurn(async () => {
+        // Lost in the meantime: then the lock is free already.
+        if (current !== client) return;
+        await client.query("select pg_advisory_unlock(hashtextextended($1, 0))", [PREFIX + name]);
+      });
     },
     close: async () => {
       const open = connecting;

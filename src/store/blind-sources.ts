@@ -14,8 +14,12 @@ export interface BlindSource extends SourceKey {
   readonly lastError: string | null;
 }
 
+// One failure is weather, three in a row over some minutes are not (case B26).
+const FAILURES_MIN = 3;
+const FAILING_MAX_MS = 300_000;
+
 /**
- * The expected sources without a complete read within their limit. A source that was never read
+ * The expected sources without a complete read within their limit, or that fail again and again. A source that was never read
  * counts from `since`, the start of this process.
  */
 export async function blindSources(
@@ -31,7 +35,9 @@ export async function blindSources(
     const row = rows.find((known) => known.source === source && known.scope === scope);
     const lastOkAt = row?.lastOkAt ?? null;
     const silentMs = input.now.getTime() - (lastOkAt ?? input.since).getTime();
-    if (silentMs <= silentMaxMs) return [];
+    const failsMs = input.now.getTime() - (row?.failingSince ?? input.now).getTime();
+    const failing = failsMs > FAILING_MAX_MS && (row?.failures ?? 0) >= FAILURES_MIN;
+    if (silentMs <= silentMaxMs && !failing) return [];
     return [{ source, scope, lastOkAt, lastError: row?.lastError ?? null }];
   });
 }

@@ -160,3 +160,26 @@ export async function pruneJobRuns(db: Db, before: Date): Promise<number> {
   );
   return pruned.rowCount ?? 0;
 }
+
+/**
+ * The newest run of a job whose stored result has this count; null: there is none. For jobs whose
+ * next run depends on what the last one found.
+ */
+export async function lastResultWith(
+  db: Db,
+  job: string,
+  name: string,
+): Promise<{ readonly finishedAt: Date; readonly value: number } | null> {
+  const found = await db.query<{ finishedAt: Date; value: number }>(
+    `select r.finished_at as "finishedAt",
+            (r.result ->> $2)::float8 as value
+       from tallyd.job_run r
+      where r.job = $1
+        and r.finished_at is not null
+        and r.result ? $2
+      order by r.started_at desc
+      limit 1`,
+    [job, name],
+  );
+  return found.rows[0] ?? null;
+}

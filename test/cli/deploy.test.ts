@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { CATALOG } from "../../src/config/catalog.ts";
@@ -30,7 +30,7 @@ describe("env.example", () => {
     const shown = lines.flatMap((line) => {
       const match = /^#([A-Z][A-Z0-9_]*)=(.+)$/.exec(line);
       const entry = CATALOG.find(({ env }) => env === match?.[1]);
-      return match === null || entry?.default == null ? [] : [[entry.default, match[2]]];
+      return match === null || (entry?.default ?? null) === null ? [] : [[entry?.default, match[2]]];
     });
     const own = ["/var/lib/tallyd"];
     expect(shown.length).toBeGreaterThan(8);

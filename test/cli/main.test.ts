@@ -97,7 +97,7 @@ describe("main", () => {
   it.each([["help"], ["--help"], ["-h"], ["help", "echo"], ["echo", "--help"], ["echo", "-h"]])(
     "behavior: %s %s",
     async (...argv) => {
-      const { code, out } = await run(...argv.filter((arg) => arg !== undefined));
+      const { code, out } = await run(...argv);
       expect(code).toBe(0);
       expect(out).toContain("Exit codes:");
       expect(out).toContain(argv.includes("echo") ? "--note TEXT" : "say it again");

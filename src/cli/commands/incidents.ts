@@ -1,0 +1,197 @@
+import { userInfo } from "node:os";
+
+import { CODES } from "../../core/finding.ts";
+import type { Severity } from "../../core/finding.ts";
+import { addMs } from "../../core/clock.ts";
+import { acknowledge, closeByPerson, mute } from "../../incident/act.ts";
+import type { Act } from "../../incident/act.ts";
+import { listIncidents, presentIncident, showIncident } from "../../incident/present.ts";
+import type { IncidentDetailJson, IncidentJson } from "../../incident/present.ts";
+import type { IncidentFilter } from "../../store/incident-list.ts";
+import type { Db } from "../../store/pool.ts";
+import { EXIT } from "../command.ts";
+import type { Command, CommandContext, CommandResult } from "../command.ts";
+import type { Database } from "../../daemon/open-database.ts";
+import { didYouMean } from "../did-you-mean.ts";
+import { UsageError } from "../failure.ts";
+import { tableText } from "../table.ts";
+import { parseLength, parseTime } from "../when.ts";
+import { withDatabase } from "../with-database.ts";
+
+const STATUSES = ["open", "acknowledged", "muted", "closed"] as const;
+const SEVERITIES = ["info", "warning", "critical"] as const;
+const ACTIONS = ["list", "show", "ack", "mute", "close"] as const;
+
+/** `tallyd incidents` */
+export const incidents: Command = {
+  name: "incidents",
+  summary: "list, show, acknowledge, mute and close incidents",
+  usage: [
+    "[list] [--status STATUS] [--code CODE] [--severity SEVERITY] [--about ID] [--all]",
+    "show ID",
+    "ack ID [--note TEXT]",
+    "mute ID [--for 24h | --until TIME] [--note TEXT]",
+    "close ID [--note TEXT]",
+  ],
+  details: [
+    "list shows what is not closed; --all shows closed ones too. Closing is a verdict about the",
+    "facts as they are: it lasts until they get worse. A mute ends at its time, or when they do.",
+  ],
+  options: {
+    status: { type: "string", value: "STATUS", help: `list: ${STATUSES.join(", ")}` },
+    code: { type: "string", value: "CODE", help: "list: e.g. double_charge" },
+    severity: { type: "string", value: "SEVERITY", help: `list: ${SEVERITIES.join(", ")}` },
+    about: { type: "string", value: "ID", help: "list: an intent, charge or operation" },
+    all: { type: "boolean", help: "list: closed ones too" },
+    for: { type: "string", value: "24h", help: "mute: how long" },
+    until: { type: "string", value: "TIME", help: "mute: until when" },
+    note: { type: "string", value: "TEXT", help: "ack, mute, close: why" },
+    by: { type: "string", value: "NAME", help: "ack, mute, close: who; default: this user" },
+  },
+  argsMax: 2,
+  run: async (context) => {
+    const action = oneOf(context.args[0] ?? "list", ACTIONS, "action");
+    const id = context.args[1];
+    if (action === "list") {
+      if (id !== undefined) throw new UsageError([`"${id}" is too much: list takes no id`]);
+      const filter = filterOf(context);
+      return withDatabase(context, ({ pool }) => list(pool, filter));
+    }
+    if (id === undefined) throw new UsageError([`${action} needs an id: see incidents list`]);
+    if (action === "show") return withDatabase(context, ({ pool }) => show(pool, id));
+    const until = action === "mute" ? muteEnd(context) : () => null;
+    return withDatabase(context, (database) => act(database, context, { action, id, until }));
+  },
+};
+
+function oneOf<T extends string>(seen: string, allowed: readonly T[], what: string): T {
+  const found = allowed.find((one) => one === seen);
+  if (found !== undefined) return found;
+  throw new UsageError([
+    `${what}: saw "${seen}"; allowed: ${allowed.join(", ")}.${didYouMean(seen, allowed)}`,
+  ]);
+}
+
+function filterOf({ flags }: CommandContext): IncidentFilter {
+  const given = <T extends string>(name: string, allowed: readonly T[]): T[] => {
+    const value = flags[name];
+    if (typeof value !== "string") return [];
+    return value.split(",").map((one) => oneOf(one.trim(), allowed, `--${name}`));
+  };
+  const statuses = given("status", STATUSES);
+  const notClosed = STATUSES.filter((status) => status !== "closed");
+  return {
+    statuses: statuses.length > 0 || flags["all"] === true ? statuses : notClosed,
+    codes: given("code", CODES),
+    severities: given<Severity>("severity", SEVERITIES),
+    ...(typeof flags["about"] === "string" ? { about: flags["about"] } : {}),
+  };
+}
+
+async function list(db: Db, filter: IncidentFilter): Promise<CommandResult> {
+  const found = await listIncidents(db, filter, await databaseNow(db));
+  const rows = found.map((one) => [
+    one.id,
+    one.severity,
+    one.status,
+    one.code,
+    amountText(one),
+    one.firstSeen.slice(0, 16).replace("T", " "),
+    one.summary.split("\n")[0] ?? "",
+  ]);
+  const head = ["ID", "SEVERITY", "STATUS", "CODE", "AT RISK", "SINCE (UTC)", "SUMMARY"];
+  const text = rows.length === 0 ? "no incidents" : tableText(head, rows);
+  return { exitCode: EXIT.ok, json: found, text };
+}
+
+async function show(db: Db, id: string): Promise<CommandResult> {
+  const found = await showIncident(db, id, await databaseNow(db));
+  if (found === null) {
+    throw new UsageError([`there is no incident "${id}": see tallyd incidents list --all`]);
+  }
+  return { exitCode: EXIT.ok, json: found, text: detailText(found) };
+}
+
+async function act(
+  { pool }: Database,
+  context: CommandContext,
+  wanted: {
+    readonly action: "ack" | "mute" | "close";
+    readonly id: string;
+    readonly until: (now: Date) => Date | null;
+  },
+): Promise<CommandResult> {
+  const now = await databaseNow(pool);
+  const { note, by } = context.flags;
+  const deed: Act = {
+    id: wanted.id,
+    actor: typeof by === "string" ? by : userName(),
+    note: typeof note === "string" ? note : null,
+    now,
+  };
+  const { action } = wanted;
+  const after =
+    action === "ack"
+      ? await acknowledge(pool, deed)
+      : action === "mute"
+        ? await mute(pool, { ...deed, until: wanted.until(now) })
+        : await closeByPerson(pool, deed);
+  const json = presentIncident(after, now);
+  const until = json.mutedUntil === null ? "" : ` until ${json.mutedUntil}`;
+  return { exitCode: EXIT.ok, json, text: `${json.id} is ${json.status}${until}` };
+}
+
+/** When a mute ends, counted from the database's clock; null: when the facts get worse. */
+function muteEnd({ flags }: CommandContext): (now: Date) => Date | null {
+  const length = flags["for"];
+  const until = flags["until"];
+  if (typeof length === "string" && typeof until === "string") {
+    throw new UsageError(["--for and --until cannot be given together"]);
+  }
+  if (typeof length === "string") {
+    const ms = parseLength(length, "--for");
+    return (now) => addMs(now, ms);
+  }
+  const time = typeof until === "string" ? parseTime(until, "--until") : null;
+  return () => time;
+}
+
+function amountText({ amountAtRisk, currency }: IncidentJson): string {
+  return amountAtRisk === null ? "" : `${amountAtRisk} ${currency ?? ""}`.trim();
+}
+
+function detailText(one: IncidentDetailJson): string {
+  const history = one.history.map(({ at, step, actor, note }) => {
+    const said = note === null ? "" : `: ${note}`;
+    return `  ${at.slice(0, 19).replace("T", " ")}  ${step} by ${actor}${said}`;
+  });
+  return [
+    `${one.id}  ${one.code}  ${one.severity}  ${one.status}`,
+    one.summary,
+    "",
+    `what to do: ${one.advice}`,
+    ...(one.amountAtRisk === null ? [] : [`at risk (minor units): ${amountText(one)}`]),
+    ...(one.operation === null ? [] : [`operation: ${one.operation}`]),
+    ...(one.intents.length === 0 ? [] : [`intents: ${one.intents.join(", ")}`]),
+    ...(one.charges.length === 0 ? [] : [`charges: ${one.charges.join(", ")}`]),
+    `evidence: ${JSON.stringify(one.evidence)}`,
+    "history (UTC):",
+    ...history,
+  ].join("\n");
+}
+
+async function databaseNow(db: Db): Promise<Date> {
+  const found = await db.query<{ at: Date }>("select clock_timestamp() as at");
+  const at = found.rows[0]?.at;
+  if (at === undefined) throw new Error("the database told no time");
+  return at;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a number that has no name.
+    return "unknown";
+  }
+}

@@ -1,0 +1,38 @@
+/** The exit code of a command that looked at everything. */
+import type { StepFailure } from "../daemon/steps.ts";
+import type { Tallyd } from "../daemon/tallyd.ts";
+import { countAlarming } from "../store/incident-list.ts";
+import { EXIT } from "./command.ts";
+import type { ExitCode } from "./command.ts";
+
+/** What is open and what could not be read. */
+export interface Verdict {
+  readonly exitCode: ExitCode;
+  /** Open and acknowledged incidents of severity warning or critical. */
+  readonly open: number;
+  readonly lines: readonly string[];
+}
+
+/** Unread sources win over open incidents (design section 8). */
+export async function verdictOf(
+  tallyd: Tallyd,
+  failures: readonly StepFailure[],
+): Promise<Verdict> {
+  const open = await countAlarming(tallyd.pool, await tallyd.now());
+  const lines = [
+    open === 0
+      ? "nothing is open"
+      : `${String(open)} incidents are open: see tallyd incidents list`,
+    ...failures.map(({ source, scope, message }) => `NOT READ ${source} of ${scope}: ${message}`),
+  ];
+  if (failures.length > 0) return { exitCode: EXIT.unreadable, open, lines };
+  return { exitCode: open > 0 ? EXIT.incidents : EXIT.ok, open, lines };
+}
+
+/** Counts as one line: `changed 3, faulty 1`; zeros are left out. */
+export function countsText(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).filter(([, count]) => count !== 0);
+  return parts.length === 0
+    ? "nothing new"
+    : parts.map(([name, count]) => `${name} ${String(count)}`).join(", ");
+}

@@ -1,0 +1,105 @@
+/** The team's table as the daemon uses it: inspected once, inspected again after trouble. */
+import type { Pool } from "pg";
+
+import type { Clock } from "../core/clock.ts";
+import { UnreadableError } from "../core/errors.ts";
+import type { Look } from "../core/finding.ts";
+import type { Settings } from "../core/settings.ts";
+import { inspectLocal } from "../sources/local/inspect.ts";
+import { lookLocal } from "../sources/local/look.ts";
+import { LOCAL_SOURCE, readChanges, sweep } from "../sources/local/pass.ts";
+import type { PassResult } from "../sources/local/pass.ts";
+import { placeSettings } from "../sources/local/place.ts";
+import type { ReaderDeps } from "../sources/local/read-rows.ts";
+import type { LocalShape } from "../sources/local/shape.ts";
+import { markFailed } from "../store/sources.ts";
+
+/** The team's table. */
+export interface LocalTable {
+  /** Throws ConfigError when the table cannot be used, UnreadableError when it is out of reach. */
+  readonly shape: () => Promise<LocalShape>;
+  /** The shape that was found last; null: none yet. */
+  readonly knownShape: () => LocalShape | null;
+  /** Reads changes, or every row; a failure is noted in `tallyd.source` and thrown. */
+  readonly read: (how: "changes" | "sweep") => Promise<PassResult>;
+  /** True: a row carries one of the marks. */
+  readonly look: (marks: Extract<Look, { source: "local" }>) => Promise<boolean>;
+  /** What readers and the resolver need; after trouble call `forget`. */
+  readonly reader: () => Promise<ReaderDeps>;
+  /** The table is inspected again at the next call. */
+  readonly forget: () => void;
+}
+
+/** What the table is reached by. */
+export interface LocalTableDeps {
+  readonly own: Pool;
+  readonly team: Pool;
+  readonly settings: Settings;
+  readonly clock: Clock;
+}
+
+/** Wraps the team's table; nothing is read before the first call. */
+export function openLocalTable(deps: LocalTableDeps): LocalTable {
+  const { settings } = deps;
+  let shape: Promise<LocalShape> | undefined;
+  let known: LocalShape | null = null;
+
+  const inspect = async (): Promise<LocalShape> => {
+    known = await inspectLocal(deps.team, settings.intents);
+    return known;
+  };
+  const shapeOf = (): Promise<LocalShape> => {
+    shape ??= inspect();
+    return shape;
+  };
+  const readerDeps = async (): Promise<ReaderDeps & { readonly own: Pool }> => ({
+    own: deps.own,
+    team: deps.team,
+    shape: await shapeOf(),
+    place: placeSettings(settings),
+    aheadMaxMs: settings.rules.clockSlackMs,
+  });
+  /** After trouble the table may have changed: it is inspected again at the next call. */
+  const guarded = async <T>(
+    work: (reader: ReaderDeps & { own: Pool }) => Promise<T>,
+  ): Promise<T> => {
+    try {
+      return await work(await readerDeps());
+    } catch (error) {
+      shape = undefined;
+      throw error;
+    }
+  };
+  return {
+    shape: () => guarded((reader) => Promise.resolve(reader.shape)),
+    knownShape: () => known,
+    read: async (how) => {
+      try {
+        return await guarded((reader) => (how === "sweep" ? sweep(reader) : readChanges(reader)));
+      } catch (error) {
+        await noteFailure(deps, error);
+        throw error;
+      }
+    },
+    look: (marks) =>
+      guarded(async (reader) => {
+        const { chargeIds, keys, intentIds, references } = marks;
+        const found = await lookLocal(reader, { chargeIds, keys, intentIds, references });
+        return found.ids.length > 0;
+      }),
+    reader: readerDeps,
+    forget: () => {
+      shape = undefined;
+    },
+  };
+}
+
+async function noteFailure(deps: LocalTableDeps, error: unknown): Promise<void> {
+  if (!(error instanceof UnreadableError)) return;
+  await markFailed(deps.own, {
+    ...LOCAL_SOURCE,
+    code: error.code,
+    message: error.message,
+    at: deps.clock.now(),
+  });
+}

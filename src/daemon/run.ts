@@ -1,0 +1,198 @@
+/** `tallyd run`: open, listen, schedule, wait for the signal, stop in order. */
+import { timetable } from "../../jobs/timetable.ts";
+import { maskDatabaseUrl } from "../config/mask.ts";
+import { UnreadableError } from "../core/errors.ts";
+import { createAdminApp } from "../http/admin-server.ts";
+import type { AdminRouter } from "../http/admin-server.ts";
+import { addressError, listen } from "../http/listen.ts";
+import type { Listening } from "../http/listen.ts";
+import { createMetrics, createProcessMetrics } from "../http/metrics.ts";
+import { readiness } from "../http/readiness.ts";
+import type { Readiness } from "../http/readiness.ts";
+import { startWebhookServer } from "../http/webhook-server.ts";
+import type { WebhookServer } from "../http/webhook-server.ts";
+import { jobHealth } from "../scheduler/health.ts";
+import { createScheduler } from "../scheduler/scheduler.ts";
+import type { Scheduler } from "../scheduler/scheduler.ts";
+import { blindSources } from "../store/blind-sources.ts";
+import { schemaState } from "../store/migrate.ts";
+import { packageSqlDir, readMigrations } from "../store/sql-files.ts";
+import { expectedSources } from "./expected-sources.ts";
+import { metricSources } from "./metric-sources.ts";
+import { createPipeline } from "./pipeline.ts";
+import type { Pipeline } from "./pipeline.ts";
+import { POOLER_WARNING, sharesSessions } from "./pooler.ts";
+import { startText } from "./start-text.ts";
+import type { Tallyd } from "./tallyd.ts";
+import { createWork } from "./work.ts";
+
+/** A running daemon. */
+export interface Daemon {
+  /** The ports it really has; they differ from the settings when those say 0. */
+  readonly port: number;
+  readonly adminPort: number;
+  readonly readiness: () => Promise<Readiness>;
+  /** Finishes or gives back the work, within ten seconds; closes tallyd too. Never throws. */
+  readonly stop: () => Promise<void>;
+}
+
+/** How a daemon is started. */
+export interface DaemonOptions {
+  readonly version: string;
+  /** Further pages for the admin port. */
+  readonly routers: readonly AdminRouter[];
+  /** Gets the block that says what is watched. */
+  readonly say: (text: string) => void;
+}
+
+// Requests in flight: one commit each. Jobs: then they are aborted and have two more seconds.
+const REQUESTS_GRACE_MS = 3_000;
+const JOBS_GRACE_MS = 4_000;
+
+/**
+ * Starts the daemon. Throws ConfigError for a port that cannot be had or a table that cannot be
+ * used; the caller then closes `tallyd`. A team's database or a Stripe that is out of reach is no
+ * reason not to start: that is told as blindness, and webhooks are taken all the same.
+ */
+export async function startDaemon(tallyd: Tallyd, options: DaemonOptions): Promise<Daemon> {
+  const { settings, log } = tallyd;
+  await checkTable(tallyd);
+  if (await sharesSessions(tallyd.pool)) log.error(POOLER_WARNING);
+  const pipeline = createPipeline(tallyd);
+  const parts = await assemble(tallyd, pipeline, options.version);
+  const webhooks = await startWebhooks(tallyd, pipeline);
+  let admin: Listening;
+  try {
+    admin = await startAdmin(tallyd, { ...parts, routers: options.routers });
+  } catch (error) {
+    await webhooks.close();
+    throw error;
+  }
+  pipeline.start();
+  parts.scheduler.start();
+  options.say(
+    startText(settings, {
+      version: options.version,
+      ports: { webhooks: webhooks.port, admin: admin.port },
+      database: tallyd.embedded
+        ? `embedded PostgreSQL in ${settings.dataDir}`
+        : maskDatabaseUrl(settings.databaseUrl ?? ""),
+      rows: tallyd.local.knownShape()?.kind ?? "out of reach",
+    }),
+  );
+  let stopping: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    await Promise.all([
+      webhooks.close(),
+      admin.close(REQUESTS_GRACE_MS),
+      parts.scheduler.stop(JOBS_GRACE_MS),
+      pipeline.stop(JOBS_GRACE_MS),
+    ]);
+    await tallyd.close();
+  };
+  return {
+    port: webhooks.port,
+    adminPort: admin.port,
+    readiness: parts.readiness,
+    stop: () => {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+/** A table that cannot be used is a fault of the settings; one out of reach is not. */
+async function checkTable(tallyd: Tallyd): Promise<void> {
+  try {
+    const shape = await tallyd.local.shape();
+    for (const remark of shape.remarks) {
+      tallyd.log.info(`${remark.name}: ${remark.meaning}`, { advice: remark.advice });
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error;
+    tallyd.log.error("the team's table cannot be read yet; it is tried again", { error });
+  }
+}
+
+interface Parts {
+  readonly scheduler: Scheduler;
+  readonly readiness: () => Promise<Readiness>;
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
+}
+
+/** Jobs, health and metrics: each looks at the others. */
+async function assemble(tallyd: Tallyd, pipeline: Pipeline, version: string): Promise<Parts> {
+  const { pool, clock, log, locks, replica, settings, startedAt } = tallyd;
+  const jobs = timetable(settings);
+  const expected = expectedSources(settings);
+  const known = (await readMigrations(packageSqlDir())).at(-1)?.version ?? 0;
+  const unhealthyJobs = () => jobHealth({ db: pool, clock }, jobs, startedAt);
+  const blind = () => blindSources(pool, { expected, now: clock.now(), since: startedAt });
+  const work = createWork(tallyd, { wake: pipeline.wake, unhealthyJobs });
+  const scheduler = createScheduler({ pool, locks, clock, log, replica }, jobs, {
+    work,
+    pool,
+    clock,
+    settings,
+  });
+  tallyd.onLocksLost(scheduler.locksLost);
+  const process = createProcessMetrics();
+  const own = createMetrics(
+    metricSources(tallyd, {
+      version,
+      pipeline,
+      jobStats: scheduler.stats,
+      unhealthyJobs,
+      expected,
+      blind,
+    }),
+  );
+  return {
+    scheduler,
+    readiness: () =>
+      readiness({
+        pool,
+        clock,
+        schema: async () => ({ current: (await schemaState(pool)).current, known }),
+        pipelineFaults: pipeline.faults,
+        blindSources: blind,
+        unhealthyJobs,
+      }),
+    metrics: async () => {
+      const { contentType, body } = await own();
+      return { contentType, body: `${body}\n${await process.body()}` };
+    },
+  };
+}
+
+/** A port that cannot be had is a fault of the settings, whoever meets it. */
+async function startWebhooks(tallyd: Tallyd, pipeline: Pipeline): Promise<WebhookServer> {
+  const { host, port, stripe } = tallyd.settings;
+  const deps = { ...tallyd, settings: stripe, onStored: pipeline.wake };
+  try {
+    return await startWebhookServer(deps, { host, port });
+  } catch (error) {
+    const cause: unknown = error instanceof Error ? error.cause : undefined;
+    if (!(cause instanceof Error)) throw error;
+    throw addressError(cause, { host, port, settings: { host: "HOST", port: "PORT" } });
+  }
+}
+
+async function startAdmin(
+  tallyd: Tallyd,
+  parts: Parts & { readonly routers: readonly AdminRouter[] },
+): Promise<Listening> {
+  const { settings, log } = tallyd;
+  const app = createAdminApp({
+    readiness: parts.readiness,
+    metrics: parts.metrics,
+    token: settings.adminToken,
+    routers: parts.routers,
+    log,
+  });
+  return listen(app, {
+    host: settings.adminHost,
+    port: settings.adminPort,
+    settings: { host: "ADMIN_HOST", port: "ADMIN_PORT" },
+  });
+}
