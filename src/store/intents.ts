@@ -90,7 +90,9 @@ stored as (
          recorded_seen_at = coalesce(i.recorded_seen_at, excluded.recorded_seen_at),
          seen_at = excluded.seen_at,
          vanished_at = null
+   -- A page is stored within seconds, so a larger step back is a clock that was set: read anew.
    where i.seen_at <= excluded.seen_at
+      or i.seen_at > excluded.seen_at + interval '5 minutes'
   returning i.intent_id
 ),
 touched as (
@@ -162,7 +164,7 @@ export async function markVanished(
               seen_at = $2
         where i.intent_id = any($1)
           and i.vanished_at is null
-          and i.seen_at <= $2
+          and (i.seen_at <= $2 or i.seen_at > $2::timestamptz + interval '5 minutes')
        returning i.intent_id
      ),
      touched as (

@@ -243,12 +243,16 @@ async function checkTogether(
   const all = FIELD_NAMES.flatMap((field) => fields[field] ?? []);
   const expression = `row(${all.map((field) => `(${field.sql}\n)`).join(", ")})::text`;
   await tx.query("savepoint field");
-  const type = await typeOf(tx, { relation: place.quoted, alias: place.alias, expression });
+  // In the form in which pages are read: over the named columns, without the system's.
+  const names = place.relation.columns.filter((column) => column.can_select);
+  const columns = names.map(({ name }) => pg.escapeIdentifier(name)).join(", ");
+  const relation = `(select ${columns} from ${place.quoted} as ${place.alias})`;
+  const type = await typeOf(tx, { relation, alias: place.alias, expression });
   await tx.query("rollback to savepoint field");
   if (!("fault" in type)) return [];
   return [
     `intents.columns: PostgreSQL refuses the expressions side by side: ${type.fault}; ` +
-      "allowed: expressions over one row, without aggregates and comments",
+      "allowed: expressions over one row's columns, without aggregates and comments",
   ];
 }
 

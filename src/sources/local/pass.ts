@@ -49,7 +49,9 @@ export async function readChanges(deps: PassDeps): Promise<PassResult> {
   if (typeof bookmark !== "string" || deps.shape.fields.updatedAt === null) return sweep(deps);
   const since = minusOverlap(bookmark);
   const pages = readChangedRows(deps, { since, ...pageRows(deps) });
-  return storePages(deps, { mode: "changes", from: since, pages });
+  const result = await storePages(deps, { mode: "changes", from: since, pages });
+  // The clock of the team's database was set back: its changes now lie before the bookmark.
+  return result.provenTo < since ? sweep(deps) : result;
 }
 
 /**

@@ -135,9 +135,11 @@ describe("inspectLocal", () => {
 
   test("error: an aggregate works alone and not beside the others", async () => {
     await db.pool.query(SHOP_DDL);
-    const columns = { ...SHOP_FILE.intents.columns, payee: "count(*)" };
-    const faults = await faultsOf({ intents: { ...SHOP_FILE.intents, columns } });
-    expect(faults).toEqual([expect.stringContaining("side by side")]);
+    for (const payee of ["count(*)", "xmin"]) {
+      const columns = { ...SHOP_FILE.intents.columns, payee };
+      const faults = await faultsOf({ intents: { ...SHOP_FILE.intents, columns } });
+      expect(faults, payee).toEqual([expect.stringContaining("side by side")]);
+    }
   });
 
   test("error: missing mandatory fields are all named with what to add", async () => {

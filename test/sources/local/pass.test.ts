@@ -180,6 +180,19 @@ describe("readChanges", () => {
     expect(await mirror("intent_id")).toHaveLength(2);
   });
 
+  test("behavior: a clock that was set back is swept over", async () => {
+    await seedTable();
+    const pass = await deps();
+    await readChanges(pass);
+    await own.pool.query(
+      `update tallyd.source
+          set cursor = jsonb_build_object('readTo', now() + interval '1 hour')`,
+    );
+    await addSeedRows(1);
+    expect(await readChanges(pass)).toMatchObject({ mode: "sweep", changed: 1 });
+    expect(await readChanges(pass)).toMatchObject({ mode: "changes" });
+  });
+
   test("behavior: equal times of change across page borders skip nothing", async () => {
     await seedTable();
     await readChanges(await deps());

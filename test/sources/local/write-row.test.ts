@@ -283,8 +283,10 @@ describe("lookLocal", () => {
     const deps = await seedRow();
     await sweep(deps);
     await own.pool.query(
-      "update tallyd.intent set seen_at = now() + interval '1 hour', row_hash = 'x'",
+      "update tallyd.intent set seen_at = now() + interval '1 minute', row_hash = 'x'",
     );
     expect(await sweep(deps)).toMatchObject({ changed: 0 });
+    await own.pool.query("update tallyd.intent set seen_at = now() + interval '1 hour'");
+    expect(await sweep(deps)).toMatchObject({ changed: 1 });
   });
 });

@@ -1,0 +1,84 @@
+import { stripeScope } from "../core/scope.ts";
+import type { Settings } from "../core/settings.ts";
+import type { ListResource, StripeReader } from "../sources/stripe/client.ts";
+import type { Check } from "./check.ts";
+import { fine, told, unreadable } from "./check.ts";
+
+/** The part of the Stripe client that is asked; a handful of reads. */
+export type StripeProbe = Pick<StripeReader, "account" | "list" | "clockAheadMs">;
+
+const RESOURCES: readonly ListResource[] = [
+  "payment_intents",
+  "charges",
+  "refunds",
+  "disputes",
+  "events",
+];
+
+/** The key: there, read-only as far as that shows, of the right mode, and allowed to read. */
+export async function checkStripe(settings: Settings, probe: StripeProbe | null): Promise<Check[]> {
+  const { apiKey, livemode, accounts } = settings.stripe;
+  if (apiKey === null || probe === null) {
+    return [
+      told("Stripe key", "warning", {
+        seen: "STRIPE_API_KEY is not set",
+        meaning:
+          "only webhooks are seen: nothing that they miss is found, and absence is not proven",
+        advice: "make a restricted key with Read on charges, payment intents, events, disputes",
+      }),
+    ];
+  }
+  const mode = `${livemode ? "live" : "test"} mode`;
+  const checks = [kindOfKey(apiKey, mode)];
+  try {
+    const account = await probe.account();
+    checks.push(
+      fine("Stripe account", typeof account["id"] === "string" ? account["id"] : "found"),
+    );
+  } catch (error) {
+    // A restricted key may read payments and not the account itself: the lists decide.
+    const seen = error instanceof Error ? error.message : String(error);
+    const meaning = "the account's name is not shown";
+    checks.push(told("Stripe account", "remark", { seen, meaning, advice: "" }));
+  }
+  const scopes = [null, ...accounts].map((account) => stripeScope(account, livemode));
+  for (const scope of scopes) checks.push(await checkLists(probe, scope));
+  return checks;
+}
+
+function kindOfKey(apiKey: string, mode: string): Check {
+  if (apiKey.startsWith("rk_")) return fine("Stripe key", `restricted key, ${mode}`);
+  return told("Stripe key", "warning", {
+    seen: `secret key (sk_…), ${mode}: it can create charges and refunds`,
+    meaning: "tallyd only reads, but whoever gets hold of this key can move money",
+    advice: "make a restricted key (rk_…) with Read rights alone",
+  });
+}
+
+async function checkLists(probe: StripeProbe, scope: string): Promise<Check> {
+  const name = `Stripe lists of ${scope}`;
+  const refused: string[] = [];
+  for (const resource of RESOURCES) {
+    try {
+      await probe.list(scope, resource, { limit: 1 });
+    } catch (error) {
+      refused.push(`${resource}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  if (refused.length === 0) return fine(name, `${RESOURCES.join(", ")} can be read`);
+  const advice = "give the key Read on each of them, and check STRIPE_API_BASE and the network";
+  return unreadable(name, new Error(refused.join("; ")), advice);
+}
+
+/** Without a secret no webhook can be believed. */
+export function checkWebhookSecret(settings: Settings): Check {
+  const { webhookSecrets } = settings.stripe;
+  if (webhookSecrets.length > 0) {
+    return fine("webhook secret", `${String(webhookSecrets.length)} set`);
+  }
+  return told("webhook secret", "warning", {
+    seen: "STRIPE_WEBHOOK_SECRET is not set",
+    meaning: "webhooks are refused; changes are seen with the slow beats of the lists alone",
+    advice: "add an endpoint at Stripe that points to /webhooks/stripe and set its whsec_ secret",
+  });
+}
