@@ -24,7 +24,8 @@ with pairs as (
   select intent_id, operation_id, scope, rail, amount, currency, payee, charge_id, amount_captured,
          charge_currency, charge_payee, created_at, other_currency, coalesce(other_payee, false) as other_payee,
          other_amount, partial_capture and not other_currency and not coalesce(other_payee, false) as partial_only,
-         case when other_amount and factor in (10, 100, 1000, 10000, 100000, 1000000) then factor::bigint end as factor
+         case when other_amount and factor in (10, 100, 1000, 10000, 100000,
+                1000000) then factor::bigint end as factor
     from pairs
    where other_currency
       or other_payee

@@ -21,7 +21,9 @@ with refused as (
          format('%s webhook requests in a row were refused: %s', sum(t.streak),
                 string_agg(replace(t.name, '_', ' '), ', ' order by t.streak desc)) as summary,
          case (array_agg(t.name order by t.streak desc))[1]
-           when 'signature_failure' then 'Set STRIPE_WEBHOOK_SECRET to the secret of this endpoint; while a secret is rolled give both, separated by a comma. A proxy that changes the body has the same effect.'
+           when 'signature_failure' then 'Set STRIPE_WEBHOOK_SECRET to the secret of this endpoint; while a '
+                                         'secret is rolled give both, separated by a comma. A proxy that changes '
+                                         'the body has the same effect.'
            when 'secret_unset' then 'Set STRIPE_WEBHOOK_SECRET to the secret of this endpoint.'
            else 'Somebody else calls the webhook address, or a proxy drops the Stripe-Signature header.'
          end as advice,
@@ -63,16 +65,19 @@ with refused as (
 ), unreadable_rows as (
   select 'local:rows' as subject, 'local' as scope, 'rows' as basis, min(f.first_at) as occurred_at,
          format('%s rows of the local table cannot be read as they are', count(*)) as summary,
-         'Correct the rows, or map the state names and expressions in the intents block of the settings file.' as advice,
+         'Correct the rows, or map the state names and expressions in the intents block of the '
+         'settings file.' as advice,
          jsonb_build_object('count', count(*), 'examples',
-           (array_agg(jsonb_build_object('intent', f.intent_id, 'faults', f.faults) order by f.intent_id))[1:5]) as evidence
+           (array_agg(jsonb_build_object('intent', f.intent_id, 'faults',
+                  f.faults) order by f.intent_id))[1:5]) as evidence
     from tallyd.intent_fault f
   having count(*) > 0
 ), future_rows as (
   select 'local:future' as subject, 'local' as scope, 'time' as basis, min(i.updated_at) as occurred_at,
          format('%s rows of the local table lie in the future', count(*)) as summary,
          'The table''s times are read in the wrong zone (intents.timeZone), or the writer''s clock is off.' as advice,
-         jsonb_build_object('count', count(*), 'examples', to_jsonb((array_agg(i.intent_id order by i.intent_id))[1:5]),
+         jsonb_build_object('count', count(*), 'examples',
+                to_jsonb((array_agg(i.intent_id order by i.intent_id))[1:5]),
                             'ahead', max(i.updated_at - :'as_of'::timestamptz)::text) as evidence
     from tallyd.intent_fact i
    -- Clocks differ by seconds, zones by quarter hours.
@@ -81,7 +86,8 @@ with refused as (
 ), narrow as (
   select 'local:amount' as subject, 'local' as scope, 'narrow_column' as basis, min(c.created_at) as occurred_at,
          format('%s charges have an amount that the local amount column cannot hold', count(*)) as summary,
-         'Widen the column: alter it to bigint or numeric(78,0). Rows above its limit could never be written.' as advice,
+         'Widen the column: alter it to bigint or numeric(78,0). Rows above its limit could never '
+         'be written.' as advice,
          jsonb_build_object('limit', :'local_amount_max'::numeric::text,
                             'charges', to_jsonb((array_agg(c.charge_id order by c.charge_id))[1:5])) as evidence
     from tallyd.charge c
@@ -91,7 +97,8 @@ with refused as (
 ), hooks as (
   select 'hook:' || h.channel as subject, null::text as scope, 'dead_hook' as basis, h.failing_since as occurred_at,
          format('Alerts cannot be delivered: %s', h.last_error) as summary,
-         'Make a new incoming webhook in Slack and set its address; nothing was lost, what waits will be sent.' as advice,
+         'Make a new incoming webhook in Slack and set its address; nothing was lost, what waits '
+         'will be sent.' as advice,
          jsonb_build_object('channel', h.channel, 'failures', h.failures) as evidence
     from tallyd.hook h
    where h.last_error_code = 'dead'

@@ -14,7 +14,8 @@ with limits as (
                  ('stripe.payment_intents', :'lists_beat'::interval),
                  ('stripe.charges', :'lists_beat'::interval)) as l (source, beat)
 ), failing as (
-  select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'failing' as basis, s.failing_since as occurred_at,
+  select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'failing' as basis,
+         s.failing_since as occurred_at,
          format('%s of %s cannot be read since %s', s.source, s.scope,
                 to_char(s.failing_since at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')) as summary,
          jsonb_build_object('source', s.source, 'code', s.last_error_code, 'error', s.last_error,
@@ -26,7 +27,8 @@ with limits as (
      -- One failure is weather, three in a row are not (case B26).
      and s.failures >= 3
 ), standing as (
-  select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'standing' as basis, s.last_ok_at as occurred_at,
+  select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'standing' as basis,
+         s.last_ok_at as occurred_at,
          format('%s of %s was last read completely at %s', s.source, s.scope,
                 to_char(s.last_ok_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')) as summary,
          jsonb_build_object('source', s.source, 'lastOkAt', s.last_ok_at) as evidence
@@ -86,10 +88,14 @@ select subject, null::text as operation_id, null::text as severity, basis,
        '{}'::text[] as intents, '{}'::text[] as charges, null::numeric as amount_at_risk,
        null::text as currency, occurred_at, summary,
        case basis
-         when 'hole' then 'Run tallyd backfill over this range; the object lists still have what the events list has lost.'
-         when 'webhooks_silent' then 'Check the endpoint in the Stripe dashboard: its address, its state, and redirects, which count as failures.'
-         when 'dead_letters' then 'Look at the error: usually an API version whose shape is not known. The objects were queued to be read by id.'
-         when 'denied' then 'Check that account, mode and key are those of the payments. Nothing is concluded about them until Stripe answers.'
+         when 'hole' then 'Run tallyd backfill over this range; the object lists still have what the events list '
+                          'has lost.'
+         when 'webhooks_silent' then 'Check the endpoint in the Stripe dashboard: its address, its state, and '
+                                     'redirects, which count as failures.'
+         when 'dead_letters' then 'Look at the error: usually an API version whose shape is not known. The '
+                                  'objects were queued to be read by id.'
+         when 'denied' then 'Check that account, mode and key are those of the payments. Nothing is concluded '
+                            'about them until Stripe answers.'
        end as advice,
        evidence, null::jsonb as look
   from found

@@ -3,7 +3,8 @@
 --! needs: charges
 --! advice: Answer the dispute at the provider before its deadline. Do not refund a charge whose dispute forbids it: the money would go back twice.
 --
--- A dispute on a charge that we know. An inquiry takes no money and is a remark; a won or withdrawn one closes by facts,
+-- A dispute on a charge that we know. An inquiry takes no money and is a remark; a won or withdrawn one closes by
+-- facts,
 -- a lost one stays until a person closes it (case B30). Reason duplicate is late evidence of a double charge.
 select c.operation_id as subject,
        c.operation_id,

@@ -98,7 +98,8 @@ select g.operation_id as subject,
               coalesce(g.reference, r.intents[1], g.intents[1], g.operation_id),
               g.charges_count, g.span_seconds) as summary,
        case when g.refund_locked
-            then 'A dispute is open on the excess charge: answer or accept the dispute and do not refund, a refund would pay the money back twice.'
+            then 'A dispute is open on the excess charge: answer or accept the dispute and do not refund, a '
+                 'refund would pay the money back twice.'
        end as advice,
        jsonb_strip_nulls(jsonb_build_object(
          'keeper', g.keeper, 'gapSeconds', g.span_seconds, 'sharedKey', k.idempotency_key,

@@ -97,13 +97,16 @@ with touched as (
 select subject, operation_id, null::text as severity, basis, rail, scope, intents, '{}'::text[] as charges,
        amount_at_risk, currency, occurred_at, summary, null::text as advice, evidence, null::jsonb as look
   from (
-         select subject, operation_id, basis, rail, scope, intents, amount_at_risk, currency, occurred_at, summary, evidence
+         select subject, operation_id, basis, rail, scope, intents, amount_at_risk, currency, occurred_at,
+                summary, evidence
            from reused
          union all
-         select subject, operation_id, basis, rail, scope, intents, amount_at_risk, currency, occurred_at, summary, evidence
+         select subject, operation_id, basis, rail, scope, intents, amount_at_risk, currency, occurred_at,
+                summary, evidence
            from changed
          union all
-         select subject, operation_id, basis, rail, scope, intents, amount_at_risk, currency, occurred_at, summary, evidence
+         select subject, operation_id, basis, rail, scope, intents, amount_at_risk, currency, occurred_at,
+                summary, evidence
            from disagreeing
        ) found
  order by subject

@@ -45,7 +45,8 @@ select o.operation_id as subject,
                         o.charge_id, o.intent_mark)
        end as summary,
        case when o.amount > :'local_amount_max'::numeric
-            then 'The amount exceeds the type of the amount column, so the row could not be written: widen the column (bigint or numeric), then add the row.'
+            then 'The amount exceeds the type of the amount column, so the row could not be written: widen the '
+                 'column (bigint or numeric), then add the row.'
        end as advice,
        jsonb_strip_nulls(jsonb_build_object(
          'charge', o.charge_id, 'paymentIntent', o.payment_intent, 'amount', o.amount::text,

@@ -68,16 +68,20 @@ with touched as (
      and r.created_at + interval '3 days' <= :'as_of'::timestamptz
    group by t.operation_id, t.scope, t.rail, t.currency, t.intent_id, t.charge_id
 ), found as (
-  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at, summary, evidence
+  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at,
+         summary, evidence
     from failed
   union all
-  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at, summary, evidence
+  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at,
+         summary, evidence
     from returned_twice
   union all
-  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at, summary, evidence
+  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at,
+         summary, evidence
     from booked
   union all
-  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at, summary, evidence
+  select operation_id, scope, rail, currency, intent_id, charge_id, basis, severity, amount, occurred_at,
+         summary, evidence
     from waiting
 )
 select operation_id as subject, operation_id, severity, basis, rail, scope,

@@ -58,7 +58,8 @@ with touched as (
          format('%s is %s, but %s succeeded', t.intent_id, t.state, p.charges[1]) as summary,
          case
            when p.refund_locked then 'A dispute is open on the charge: answer it, do not refund.'
-           else format('Set the row to recorded with %s, or refund what is left of the charge (%s %s in minor units).',
+           else format('Set the row to recorded with %s, or refund what is left of the charge (%s %s in minor '
+                       'units).',
                        p.charges[1], p.net, upper(p.currency))
          end as advice,
          jsonb_build_object('localState', t.state, 'shouldBe', 'recorded', 'charge', p.charges[1],
@@ -82,8 +83,10 @@ with touched as (
   select t.intent_id, t.operation_id, t.scope, t.rail, '{}'::text[] as charges, null::numeric as net, t.currency,
          t.updated_at as occurred_at, 'warning' as severity, 'failed_but_held' as basis, null::jsonb as look,
          format('%s is %s, but the provider still holds the money (%s)', t.intent_id, t.state, y.statuses) as summary,
-         'Cancel the payment intent at the provider: it is authorised and not captured, so there is nothing to refund.' as advice,
-         jsonb_build_object('localState', t.state, 'paymentIntents', to_jsonb(y.ids), 'statuses', y.statuses) as evidence
+         'Cancel the payment intent at the provider: it is authorised and not captured, so there is nothing to '
+         'refund.' as advice,
+         jsonb_build_object('localState', t.state, 'paymentIntents', to_jsonb(y.ids), 'statuses',
+                y.statuses) as evidence
     from touched t
     join payments y using (intent_id)
    where t.state = 'failed_terminal'
@@ -94,7 +97,8 @@ with touched as (
          t.updated_at as occurred_at, 'warning' as severity, 'recorded_but_failed' as basis, null::jsonb as look,
          format('%s is recorded, but the provider says %s', t.intent_id, y.statuses) as summary,
          'Nothing was paid for this row: stop the delivery or ask for payment again under a new intent.' as advice,
-         jsonb_build_object('localState', t.state, 'paymentIntents', to_jsonb(y.ids), 'statuses', y.statuses) as evidence
+         jsonb_build_object('localState', t.state, 'paymentIntents', to_jsonb(y.ids), 'statuses',
+                y.statuses) as evidence
     from touched t
     join payments y using (intent_id)
    where t.state = 'recorded'

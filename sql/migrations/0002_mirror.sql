@@ -82,7 +82,8 @@ create table tallyd.stripe_payment_intent (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
-  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
+  -- versions of fields that newer facts left unsaid
+  field_versions  jsonb not null default '{}'::jsonb,
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   missing_since   timestamptz,                                       -- the provider denies it by id
@@ -121,7 +122,8 @@ create table tallyd.charge (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
-  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
+  -- versions of fields that newer facts left unsaid
+  field_versions  jsonb not null default '{}'::jsonb,
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   primary key (scope, charge_id)
@@ -157,7 +159,8 @@ create table tallyd.refund (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
-  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
+  -- versions of fields that newer facts left unsaid
+  field_versions  jsonb not null default '{}'::jsonb,
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   primary key (scope, refund_id)
@@ -178,7 +181,8 @@ create table tallyd.dispute (
   created_at      timestamptz not null,
   version_at      timestamptz not null,
   version_rank    integer not null,
-  field_versions  jsonb not null default '{}'::jsonb,                -- versions of fields that newer facts left unsaid
+  -- versions of fields that newer facts left unsaid
+  field_versions  jsonb not null default '{}'::jsonb,
   first_seen_at   timestamptz not null default clock_timestamp(),
   seen_at         timestamptz not null default clock_timestamp(),
   primary key (scope, dispute_id)

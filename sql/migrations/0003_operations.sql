@@ -11,7 +11,8 @@ create table tallyd.charge_match (
   charge_id    text not null check (char_length(charge_id) <= 255),
   operation_id text not null check (char_length(operation_id) <= 1300),
   intent_id    text check (char_length(intent_id) <= 600),           -- null: no row of the team's table is its own
-  basis        text check (char_length(basis) <= 32),                -- charge_id, key, metadata, nonce, payment_id, reference
+  -- charge_id, key, metadata, nonce, payment_id, reference
+  basis        text check (char_length(basis) <= 32),
   conflict     jsonb,                                                -- marks that point to different intents
   primary key (scope, charge_id)
 );

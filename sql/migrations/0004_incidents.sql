@@ -83,7 +83,8 @@ create table tallyd.resolution (
   resolution_id bigint generated always as identity primary key,
   intent_id     text not null check (char_length(intent_id) <= 600),
   operation_id  text check (char_length(operation_id) <= 1300),
-  decision      text not null check (char_length(decision) <= 64),   -- recorded, failed_retryable, failed_terminal, wait, hold, unproven
+  -- recorded, failed_retryable, failed_terminal, wait, hold, unproven
+  decision      text not null check (char_length(decision) <= 64),
   reason        text not null check (char_length(reason) <= 4000),
   from_state    text not null check (char_length(from_state) <= 64),
   to_state      text check (char_length(to_state) <= 64),            -- null: no write was decided

@@ -86,7 +86,10 @@ export const PACKAGES: Readonly<Record<string, Place>> = {
     in: ["src/store/pool.ts", "src/store/embedded.ts", "src/sources/local/"],
     why: "Connections are opened at one place; the local source only quotes names with it.",
   },
-  stripe: { in: ["src/sources/stripe/", "src/sandbox/"], why: "No other part knows the provider." },
+  stripe: {
+    in: ["src/sources/stripe/", "src/sandbox/", "src/demo/agent.ts"],
+    why: "No other part knows the provider; the demo's agents are its customers.",
+  },
   viem: { in: ["src/sources/evm/"], why: "No other part knows how a chain is read." },
   express: { in: ["src/http/", "src/sandbox/"], why: "Only these two answer requests." },
   "@slack/webhook": { in: ["src/alert/slack.ts"], why: "One way out, so one place to fake." },

@@ -126,7 +126,9 @@ export class Pipeline {
     entry.status = reply.status;
     const id =
       faultOf(struck, "lock_timeout") === undefined ? { "request-id": request.requestId } : {};
-    return { reply: { ...reply, headers: { ...id, ...reply.headers } }, struck, entry };
+    // The sandbox's clock, not the machine's: readers take Stripe's time from this header.
+    const date = new Date(this.#world.clock.now()).toUTCString();
+    return { reply: { ...reply, headers: { date, ...id, ...reply.headers } }, struck, entry };
   }
 
   #note(request: ApiRequest): JournalEntry {
