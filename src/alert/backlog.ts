@@ -20,8 +20,9 @@ const LATE_MAX = 10;
 const GATHERED_MAX = 10_000;
 
 /**
- * Puts late messages of a channel into one digest when there are many of them, and, once the channel is
- * healthy, those that may not have arrived and are not repeated any more. Gives the number gathered.
+ * Puts late messages of a channel into one digest when there are many of them, and, once the
+ * channel is healthy, those that may not have arrived and are not repeated any more. Gives the
+ * number gathered.
  */
 export async function gatherBacklog(
   pool: Pool,

@@ -45,7 +45,7 @@ function stateOf(hook: HookWithWaiting, now: Date): HookState {
 }
 
 /**
- * What is to be said about the hooks: a dead one at once, one that fails after a quarter of an hour.
+ * What is to be said about the hooks: a dead one at once, a failing one after 15 minutes.
  * `evidence.channel` keeps the alert away from the hook that it is about.
  */
 export function hookFindings(hooks: readonly HookHealth[], now: Date): readonly Finding[] {

@@ -132,7 +132,7 @@ function seenAgain(input: DiffInput, before: Incident, finding: FoldedFinding): 
 }
 
 function seenWhileOpen(input: DiffInput, before: Incident, seen: Incident): Step {
-  // A person who muted it judged the facts of that moment; everybody else saw those of the last run.
+  // A person who muted it judged the facts of that moment; others saw those of the last run.
   const failed = input.failedRefunds?.get(before.id) ?? [];
   const base =
     before.status === "muted" && before.verdict !== null

@@ -22,7 +22,7 @@ export interface Act {
 const ACTOR_CHARS_MAX = 128;
 const NOTE_CHARS_MAX = 4_000;
 
-/** Marks an incident as seen. Throws `ConfigError` when there is no such incident or it is closed. */
+/** Marks an incident as seen. Throws `ConfigError` when there is none, or it is closed. */
 export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
   return withTx(pool, async (tx) => {
     const before = await openIncident(tx, act, "acknowledged");
@@ -33,7 +33,7 @@ export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
 
 /**
  * Silences an incident until a time, or until its facts get worse, whichever is first; `until`
- * `null`: only the latter. Throws `ConfigError` on an unknown or closed one, or a time that has passed.
+ * `null`: only the latter. Throws `ConfigError` on an unknown or closed one, or a past time.
  */
 export async function mute(
   pool: Pool,

@@ -12,7 +12,7 @@ const SCOPE_CHARS_MAX = 128;
 const CURRENCY_CHARS_MAX = 64;
 const OPERATION_CHARS_MAX = 1_300;
 
-/** The finding with every text fit for the database: foreign text is cut and cleaned, not refused. */
+/** The finding with every text fit for the database: foreign text is cut and cleaned. */
 export function storable(finding: Finding): Finding {
   return {
     ...finding,

@@ -204,7 +204,7 @@ describe("trouble with Slack (B41)", () => {
     expect(await statuses()).toEqual(["uncertain"]);
   });
 
-  test("behavior: uncertain repeats are bounded, and the rest is named when the hook works", async () => {
+  test("behavior: uncertain repeats are bounded, the rest is named later", async () => {
     await record([makeFinding()]);
     answer("stored_503");
     for (let step = 0; step < 60; step += 1) {
@@ -270,7 +270,7 @@ describe("trouble with Slack (B41)", () => {
     },
   );
 
-  test("behavior: a hook out of reach keeps its messages, and a long failure is a finding", async () => {
+  test("behavior: a hook out of reach keeps its messages and is a finding", async () => {
     await record([makeFinding()]);
     const closed = await startSlackSandbox();
     await closed.close();

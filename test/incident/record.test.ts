@@ -209,7 +209,7 @@ describe("the end, and back", () => {
     expect(await kinds()).toEqual(["opened", "closed", "reopened"]);
   });
 
-  test("behavior: a transfer whose block was replaced is corrected, a charge that settled is not", async () => {
+  test("behavior: a transfer whose block was replaced is corrected", async () => {
     const transfer = { rail: "evm", scope: "eip155:8453", charges: ["eip155:8453:0xaa:1"] };
     await run([makeFinding(transfer)], 0);
     await run([], 10);
@@ -247,7 +247,7 @@ describe("the end, and back", () => {
 describe("storms (B41)", () => {
   const many = Array.from({ length: 200 }, (_, index) => makeNumbered(index));
 
-  test("default: 200 new ones are one digest, found again none, and the rest as it should be", async () => {
+  test("default: 200 new ones are one digest, found again they are none", async () => {
     await run(many, 0);
     const [digest, ...others] = await outbox();
     expect(others).toEqual([]);
@@ -273,7 +273,7 @@ describe("storms (B41)", () => {
     // Ten thousand rows take seconds when other test files keep the machine busy.
   }, 90_000);
 
-  test("behavior: a storm over many runs is capped per minute and names its first criticals", async () => {
+  test("behavior: a storm over many runs is capped and names criticals", async () => {
     for (let batch = 0; batch < 12; batch += 1) {
       const findings = Array.from({ length: 8 }, (_, index) => makeNumbered(batch * 100 + index));
       await run(findings, batch);
@@ -327,7 +327,7 @@ describe("people", () => {
     ]);
   });
 
-  test("behavior: a person's close holds for the same facts and ends with a third charge", async () => {
+  test("behavior: a person's close ends with a third charge", async () => {
     await run([makeFinding()], 0);
     await closeByPerson(db.pool, person(5));
     expect(await run([makeFinding()], 10)).toMatchObject({ reopened: 0, told: 0 });
@@ -372,7 +372,7 @@ describe("people", () => {
   });
 });
 
-test("behavior: the alert is in the incident's transaction: without one there is none of both", async () => {
+test("behavior: an incident without its alert is not kept either", async () => {
   await db.pool.query(
     "alter table tallyd.outbox add constraint refuse check (kind <> 'opened') not valid",
   );
