@@ -71,6 +71,9 @@ with refused as (
            (array_agg(jsonb_build_object('intent', f.intent_id, 'faults',
                   f.faults) order by f.intent_id))[1:5]) as evidence
     from tallyd.intent_fault f
+   -- What was kept and lies in the future is told by its time; two rows of one id are told here.
+   where not f.kept
+      or f.faults @> '[{"field": "intentId"}]'
   having count(*) > 0
 ), future_rows as (
   select 'local:future' as subject, 'local' as scope, 'time' as basis, min(i.updated_at) as occurred_at,
