@@ -100,7 +100,9 @@ export function missingCoverage(
       ids: [],
     });
   }
-  for (const gap of situation.absence.gaps.slice(0, GAPS_NAMED_MAX)) {
+  // The newest end cannot be read yet: that it is not read says nothing more.
+  const gaps = now < ready ? [] : situation.absence.gaps;
+  for (const gap of gaps.slice(0, GAPS_NAMED_MAX)) {
     missing.push({
       what: "coverage",
       detail:
@@ -115,13 +117,11 @@ export function missingCoverage(
 /** Is the row proven to have no object at Stripe? */
 export function proveAbsence(situation: Situation, rules: ProofRules, now: Date): AbsenceVerdict {
   const { intent, absence } = situation;
-  const missing = [
-    ...missingCoverage(situation, rules, now),
-    ...missingMarks(situation, rules),
-    ...missingLook(intent, absence.look, now),
-  ];
+  const facts = [...missingCoverage(situation, rules, now), ...missingMarks(situation, rules)];
+  // The look is made last, and only when nothing else is missing.
+  const missing = facts.length > 0 ? facts : missingLook(intent, absence.look, now);
   if (missing.length > 0 || absence.look === null) {
-    const onlyTime = missing.every((item) => item.what === "time" || item.what === "coverage");
+    const onlyTime = missing.every((item) => item.what === "time");
     return {
       kind: "unproven",
       missing,

@@ -106,10 +106,10 @@ function chargeJson(charge: OwnCharge): Record<string, unknown> {
 
 function objects(situation: Situation): Record<string, unknown> {
   return {
-    payments: situation.payments
+    ownPayments: situation.payments
       .slice(0, OBJECTS_MAX)
       .map((payment) => ({ id: payment.id, status: payment.status, basis: payment.basis })),
-    charges: situation.charges
+    ownCharges: situation.charges
       .slice(0, OBJECTS_MAX)
       .map((charge) => ({ id: charge.chargeId, status: charge.status, basis: charge.basis })),
   };

@@ -27,7 +27,7 @@ export interface RefreshDeps {
 }
 
 /** An object that was read this recently is as fresh as a look-up would make it. */
-const FRESH_MS = 10_000;
+const FRESH_MS = 2_000;
 
 /** What was seen of one scope in this pass. */
 export interface Refreshed {
@@ -35,6 +35,12 @@ export interface Refreshed {
   readonly looks: ReadonlyMap<string, LastLook>;
   /** Look-ups made. */
   readonly lookups: number;
+}
+
+/** The time of a row's attempts, from the row as it was re-read. */
+export function attemptsOf(row: IntentRow, rules: ProofRules): Range {
+  const { createdAt, updatedAt } = row;
+  return attemptRange({ createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) }, rules);
 }
 
 /** Makes sure of coverage for all rows at once. Throws UnreadableError. */
@@ -46,11 +52,7 @@ export async function coverCandidates(
     readonly signal?: AbortSignal;
   },
 ): Promise<void> {
-  const ranges: Range[] = [];
-  for (const { row } of input.candidates) {
-    const intent = await readOpenIntent(deps.pool, asked(deps, row));
-    if (intent !== null) ranges.push(attemptRange(intent, deps.rules));
-  }
+  const ranges = input.candidates.map(({ row }) => attemptsOf(row, deps.rules));
   for (const range of mergeRanges(ranges)) {
     await deps.stripe.ensureCoverage({
       scope: input.scope,
@@ -107,12 +109,12 @@ function staleIds(input: {
   const paid = new Set(
     charges.filter((charge) => charge.succeeded).map((charge) => charge.paymentIntent),
   );
-  const stale = payments.filter(
-    (payment) =>
-      payment.status !== "canceled" &&
-      !(payment.status === "succeeded" && paid.has(payment.id)) &&
-      payment.seenAt < freshFrom,
-  );
+  const stale = payments.filter((payment) => {
+    if (payment.status === "canceled") return false;
+    // A success whose charge is not shown yet is asked for each time (case B23).
+    if (payment.status === "succeeded") return !paid.has(payment.id);
+    return payment.seenAt < freshFrom;
+  });
   const loose = charges.filter(
     (charge) =>
       charge.status === "pending" &&

@@ -238,9 +238,9 @@ async function resolveOne(deps: ResolveDeps, work: OneRow): Promise<void> {
   }
   let decision = decide(situation, deps.rules, now);
   if (lacksOnlyTheLook(decision)) {
-    const look = await work.lookAtLists(attemptRange(situation.intent, deps.rules));
-    await deps.place();
-    situation = (await read(look)) ?? situation;
+    const looked = await work.lookAtLists(attemptRange(situation.intent, deps.rules));
+    if (looked.read) await deps.place();
+    situation = (await read(looked.look)) ?? situation;
     decision = decide(situation, deps.rules, await deps.now());
   }
   counts.looked += 1;
