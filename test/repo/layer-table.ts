@@ -4,7 +4,7 @@
 export interface Layer {
   /** Folders; "everything" is all but `sandbox`, `demo` and `jobs`, which must be named. */
   readonly may: readonly string[] | "everything";
-  /** Folders of which only types may be imported: they say the shape, the caller hands the thing. */
+  /** Folders of which only types may be imported; the caller hands in the thing itself. */
   readonly types?: readonly string[];
   /** Further folders beside "everything". */
   readonly also?: readonly string[];
