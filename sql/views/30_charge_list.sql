@@ -1,0 +1,28 @@
+-- The charges with the facts of `tallyd explain --json`, for people with SQL. Amounts are minor units.
+create view tallyd.charge_list as
+select c.charge_id,
+       c.scope,
+       c.rail,
+       c.payment_intent,
+       c.status,
+       c.succeeded,
+       c.amount,
+       c.amount_captured,
+       c.amount_returned,
+       c.net,
+       c.currency,
+       c.captured,
+       c.disputed,
+       c.payer,
+       c.payee,
+       c.reference,
+       c.owned,
+       c.mirrored,
+       c.operation_id as operation,
+       c.intent_id    as intent,
+       c.basis,
+       c.conflict,
+       c.payment_status,
+       c.created_at,
+       c.first_seen_at
+  from tallyd.charge_fact c;
