@@ -46,8 +46,8 @@ const RESOLUTIONS_MAX = 200;
 const NEAREST_MAX = 3;
 
 /**
- * Explains a purchase by the id of its row, a charge, a payment intent, a refund, a dispute, an event, an
- * incident, its idempotency key, reference or operation. `null`: nothing of it is known.
+ * Explains a purchase by the id of its row, a charge, a payment intent, a refund, a dispute, an
+ * event, an incident, its idempotency key, reference or operation. `null`: nothing of it is known.
  */
 export async function explain<Shown>(
   deps: ExplainDeps<Shown>,

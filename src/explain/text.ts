@@ -1,4 +1,6 @@
-/** What is known about one purchase as text for a terminal: answers first, then its story in time. */
+/**
+ * What is known about one purchase as text for a terminal: answers first, then its story in time.
+ */
 import { formatAmount } from "../core/money.ts";
 import type {
   Explained,
@@ -42,17 +44,15 @@ export function explainText(explained: Explained<IncidentLine>): string {
 
 function headLines(explained: Explained<IncidentLine>): string[] {
   const { intent, operations } = explained;
-  const others = explained.intents.filter((row) => row.id !== intent?.id);
+  const others = explained.intents
+    .filter((row) => row.id !== intent?.id)
+    .map((row) => `${row.id} (${row.state})`);
   return [
     intent === null
       ? `${explained.query}: no row of the payments table belongs to it`
       : `${intent.id}  ${intent.state}  ${money(intent.amount, intent.currency)}`,
     `operation: ${operations.join(", ")}`,
-    ...(others.length === 0
-      ? []
-      : [
-          `rows of the same purchase: ${others.map((row) => `${row.id} (${row.state})`).join(", ")}`,
-        ]),
+    ...(others.length === 0 ? [] : [`rows of the same purchase: ${others.join(", ")}`]),
   ];
 }
 

@@ -247,6 +247,18 @@ function absent(situation: Situation, rules: ProofRules, now: Date): Decision {
   const { intent } = situation;
   const ends = addMs(intent.createdAt, rules.retryHorizonMs);
   const proof = verdict.proof;
+  const [other] = intent.repeatConfirmed ? [] : situation.siblings;
+  if (other !== undefined) {
+    // Whatever the key still protects: a retry of this row, or a new one, would pay twice.
+    return {
+      kind: "fail_terminal",
+      why: "absent",
+      reason: `it never reached Stripe, and its purchase was paid by ${other.chargeId}`,
+      advice: "The purchase is paid: neither retry this row nor mint a new intent for it.",
+      objects: [],
+      absence: proof,
+    };
+  }
   // A row without a key has nothing that a retry would replay.
   if (now < ends && intent.idempotencyKey !== null) {
     return {

@@ -11,7 +11,9 @@ import type { Range } from "./situation.ts";
 
 /** Stripe, read-only. Every call throws UnreadableError when Stripe cannot be read. */
 export interface StripeSide {
-  /** Makes sure that both object lists are completely read over the range, as far as they settled. */
+  /**
+   * Makes sure that both object lists are completely read over the range, as far as they settled.
+   */
   readonly ensureCoverage: (
     input: Range & { readonly scope: string; readonly signal?: AbortSignal },
   ) => Promise<void>;

@@ -27,8 +27,8 @@ export function candidateLimits(rules: LadderRules, now: Date): CandidateLimits 
 
 /**
  * The look after one that settled nothing. The rungs count from `since`, the row's last change; a
- * moment at which time alone may complete the proof is a rung too. While an object at the provider is
- * not final the ladder goes on past its last rung, until the limit for methods that settle days
+ * moment at which time alone may complete the proof is a rung too. While an object at the provider
+ * is not final the ladder goes on past its last rung, until the limit for methods that settle days
  * later.
  */
 export function nextLook(

@@ -1,4 +1,6 @@
-/** A decision as it is stored: its words and its proof in JSON, amounts as strings, times as ISO. */
+/**
+ * A decision as it is stored: its words and its proof in JSON, amounts as strings, times as ISO.
+ */
 import { unreachable } from "../core/errors.ts";
 import type { AbsenceProof } from "./absence.ts";
 import type { Decision } from "./decision.ts";

@@ -15,8 +15,8 @@ export type ChargeSpelling = "charge" | "payment_intent";
 const HABIT_ROWS_MAX = 20;
 
 /**
- * How the account's recorded rows name their charge: `payment_intent` when most of a sample do. Code
- * of the team may look a stored id up by its prefix, so a resolved row follows its neighbours.
+ * How the account's recorded rows name their charge: `payment_intent` when most of a sample do.
+ * Code of the team may look a stored id up by its prefix, so a resolved row follows its neighbours.
  */
 export async function chargeSpelling(
   db: Db,
@@ -89,8 +89,9 @@ function recordedFields(
 }
 
 /**
- * The provider's object, reduced, in Stripe's own shape so that code which replays a stored response
- * finds what it looks for. Stripe writes amounts as whole numbers; they have at most 12 digits.
+ * The provider's object, reduced, in Stripe's own shape so that code which replays a stored
+ * response finds what it looks for. Stripe writes amounts as whole numbers; they have at most 12
+ * digits.
  */
 function successResponse(
   charge: OwnCharge,

@@ -63,9 +63,9 @@ type Counts = {
 } & { readonly failed: FailedScope[] };
 
 /**
- * Looks at due rows and settles what can be proven. A scope that cannot be read is told in `failed`,
- * and nothing of it is decided (case B26); its rows stay due. The same when the team's database is out
- * of reach. `RESOLVE=off` looks at nothing.
+ * Looks at due rows and settles what can be proven. A scope that cannot be read is told in
+ * `failed`, and nothing of it is decided (case B26); its rows stay due. The same when the team's
+ * database is out of reach. `RESOLVE=off` looks at nothing.
  */
 export async function resolveDue(deps: ResolveDeps, input: ResolveInput): Promise<ResolveResult> {
   const counts = noCounts();

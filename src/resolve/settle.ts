@@ -26,9 +26,9 @@ export interface Decided {
 }
 
 /**
- * Writes when the decision and the mode say so, then stores the resolution. A repeat of what the last
- * look said is not stored again. A process that dies between the two leaves the row written and
- * without a record; the response says that tallyd resolved it. Throws UnreadableError.
+ * Writes when the decision and the mode say so, then stores the resolution. A repeat of what the
+ * last look said is not stored again. A process that dies between the two leaves the row written
+ * and without a record; the response says that tallyd resolved it. Throws UnreadableError.
  */
 export async function settle(deps: ResolveDeps, decided: Decided): Promise<ResolutionOutcome> {
   const { decision } = decided;

@@ -114,7 +114,10 @@ export interface AbsenceFacts {
   readonly gaps: readonly Gap[];
   /** Objects in the mirror, of any time, that carry a mark of the row. */
   readonly marked: readonly string[];
-  /** Owned objects made in the time of the attempts: how many, and how many of them the marks set apart. */
+  /**
+   * Owned objects made in the time of the attempts: how many, and how many of them the marks set
+   * apart.
+   */
   readonly owned: number;
   readonly withMetadata: number;
   readonly withKey: number;

@@ -56,7 +56,8 @@ export async function addResolution(
               select
                 from last
                where (decision, outcome, from_state, to_state, charge_id, reason)
-                     is not distinct from ($3::text, $8::text, $5::text, $6::text, $7::text, $4::text)
+                     is not distinct from
+                     ($3::text, $8::text, $5::text, $6::text, $7::text, $4::text)
             )`,
     [
       resolution.intentId,

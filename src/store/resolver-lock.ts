@@ -5,13 +5,14 @@ import type { Pool, PoolClient } from "pg";
 const NAME = "tallyd:resolver";
 // Often enough that a command does not seem to hang, seldom enough to cost nothing.
 const ASK_AGAIN_MS = 250;
-// A resolver at work is done within a job's time limit; after that its rows are looked at without us.
+// A resolver at work is done within a job's time limit; after that its rows are looked at without
+// us.
 const WAIT_MS_MAX = 120_000;
 
 /**
  * Runs `work` as the only resolver and gives its value, or `null` when another one is at work. With
- * `wait` it first lets the other one finish. The lock is the connection's: a killed replica's lock is
- * free at once. It only saves look-ups: what keeps two resolvers from writing twice is the
+ * `wait` it first lets the other one finish. The lock is the connection's: a killed replica's lock
+ * is free at once. It only saves look-ups: what keeps two resolvers from writing twice is the
  * compare-and-set.
  */
 export async function asOnlyResolver<T>(

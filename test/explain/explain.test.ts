@@ -1,6 +1,6 @@
-// Goal: whichever id of a purchase a person has, the same whole story comes out: rows, charges, money
-// back, events, decisions, incidents, coverage and the six answers.
-// Method: one purchase with everything in it and a stranger beside it, asked for by each id.
+// Goal: whichever id of a purchase a person has, the same whole story comes out: rows, charges,
+// money back, events, decisions, incidents, coverage and the six answers. Method: one purchase with
+// everything in it and a stranger beside it, asked for by each id.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { explain, nearestIds } from "../../src/explain/explain.ts";

@@ -1,7 +1,6 @@
-// Goal: the field cases that the resolver answers, end to end: the team's table, a Stripe over HTTP,
-// one complete pass each.
-// Method: rows and payments as the case lists them, then what stands in the team's table, in the
-// record and among the open incidents.
+// Goal: the field cases that the resolver answers, end to end: the team's table, a Stripe over
+// HTTP, one complete pass each. Method: rows and payments as the case lists them, then what stands
+// in the team's table, in the record and among the open incidents.
 import { afterEach, describe, expect, test } from "vitest";
 
 import type { ResolverWorld } from "./resolver-world.ts";
@@ -93,7 +92,7 @@ describe("B07: failed attempts, then success inside one payment intent", () => {
     expect(await w.incidents()).toEqual(["state_drift failed_but_paid"]);
   });
 
-  test("behavior: declined for good; the advice says that Stripe's object is still open", async () => {
+  test("behavior: declined for good; the advice says what is still open at Stripe", async () => {
     const w = await world();
     await w.row({ id: "L1", state: "reconciling", amount: 4200, ageMs: HOUR });
     w.stripe.control.seed.paymentIntent({

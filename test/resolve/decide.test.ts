@@ -238,7 +238,7 @@ describe("final failure", () => {
   };
   const canceled = { payments: [payment({ status: "canceled", cancellationReason: "abandoned" })] };
 
-  test("behavior: every attempt declined; the advice says that Stripe's object is still open", () => {
+  test("behavior: every attempt declined; the advice says what is still open", () => {
     const decision = decided(declined);
     expect(line(decision)).toBe("fail_terminal declined");
     expect(decision.reason).toContain("card_declined");

@@ -83,7 +83,7 @@ describe("nextLook", () => {
   });
 });
 
-test("candidateLimits: a row in flight counts past its limit, a settled one after the last call", () => {
+test("candidateLimits: past the limit, or settled and no call under way", () => {
   expect(candidateLimits(RULES, NOW)).toEqual({
     now: NOW,
     stuckBefore: ago(10 * MINUTE),
