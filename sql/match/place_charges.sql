@@ -12,7 +12,15 @@ with work as (
          count(distinct c.rule) as marks,
          (array_agg(c.basis order by c.rule))[1] as basis
     from work w
-    join tallyd.charge_candidate c using (scope, charge_id)
+   cross join lateral (
+           -- One charge at a time, by its indexes: as a join of the whole view a plan without
+           -- statistics (a fresh database) compares every charge with every intent.
+           select c.scope, c.charge_id, c.intent_id, c.rule, c.basis, c.created_at
+             from tallyd.charge_candidate c
+            where c.scope = w.scope
+              and c.charge_id = w.charge_id
+           offset 0
+         ) c
    group by c.scope, c.charge_id, c.intent_id
 ), ranked as (
   select scope, charge_id, intent_id, rule, basis,

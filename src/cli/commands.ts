@@ -1,6 +1,9 @@
 import type { Command } from "./command.ts";
 import { audit } from "./commands/audit.ts";
 import { backfill } from "./commands/backfill.ts";
+import { demo } from "./commands/demo.ts";
+import { doctor } from "./commands/doctor.ts";
+import { explain } from "./commands/explain.ts";
 import { incidents } from "./commands/incidents.ts";
 import { migrate } from "./commands/migrate.ts";
 import { once } from "./commands/once.ts";
@@ -11,9 +14,12 @@ import { version } from "./commands/version.ts";
 export const COMMANDS: readonly Command[] = [
   run,
   once,
+  demo,
   migrate,
+  doctor,
   backfill,
   audit,
   incidents,
+  explain,
   version,
 ];

@@ -7,6 +7,7 @@ import { EXIT } from "./command.ts";
 import type { Command, CommandContext, CommandResult, ExitCode, Output } from "./command.ts";
 import { didYouMean } from "./did-you-mean.ts";
 import { UsageError, failureJson, failureOf, failureText } from "./failure.ts";
+import type { Failure } from "./failure.ts";
 import { commandHelp, overview } from "./help.ts";
 import { jsonText } from "./json.ts";
 import { createLog, redact } from "./log.ts";
@@ -50,7 +51,7 @@ export async function main(argv: readonly string[], deps: MainDeps): Promise<Exi
     print(deps.output, json, result);
     return result.exitCode;
   } catch (error) {
-    const failure = failureOf(error);
+    const failure = deps.signal.aborted ? interrupted(deps.signal) : failureOf(error);
     const text = json ? jsonText(failureJson(failure), JSON_INDENT) : failureText(failure);
     const write = json ? deps.output.stdout : deps.output.stderr;
     write(`${redact(text, secrets)}\n`);
@@ -59,6 +60,13 @@ export async function main(argv: readonly string[], deps: MainDeps): Promise<Exi
     }
     return failure.exitCode;
   }
+}
+
+/** Whatever a stop signal broke off: what was done is kept, the rest was not looked at. */
+function interrupted(signal: AbortSignal): Failure {
+  const why = signal.reason instanceof Error ? signal.reason.message : "stopped";
+  const message = `${why} before the command was done; what was done is kept`;
+  return { exitCode: EXIT.unreadable, code: "interrupted", message, faults: [] };
 }
 
 interface Dispatch extends MainDeps {

@@ -3,6 +3,7 @@ import { applyInbox } from "../ingest/apply.ts";
 import { judgeDue } from "../detect/judge.ts";
 import { placeChanged } from "../match/place.ts";
 import { wake } from "../resolve/run.ts";
+import { refreshStatistics } from "../store/statistics.ts";
 import { withTx } from "../store/tx.ts";
 import { exclusively } from "./exclusively.ts";
 import { judgeDeps } from "./judging.ts";
@@ -28,6 +29,10 @@ export const JUDGE_LOCK = "judge";
 
 // A round stays well under a second, so that the newest webhook never waits behind a backlog.
 const APPLY_MAX = 2_000;
+
+// A statement of placing takes milliseconds; one that goes on is a plan gone wrong, and it holds
+// rows that every reader of a source waits for. It is tried again, with newer statistics.
+const PLACE_STATEMENT_MAX_MS = 30_000;
 
 /**
  * One round. Applying needs no lock; matching and judging give null when another replica is at
@@ -76,11 +81,16 @@ export async function placeAll(tallyd: Tallyd, signal: AbortSignal): Promise<num
   for (;;) {
     signal.throwIfAborted();
     const now = await tallyd.now();
-    const batch = await withTx(tallyd.pool, async (tx) => {
-      const done = await placeChanged(tx, rules, now);
-      await wake(tx, { operationIds: done.operations, rules, now });
-      return done;
-    });
+    await refreshStatistics(tallyd.pool);
+    const batch = await withTx(
+      tallyd.pool,
+      async (tx) => {
+        const done = await placeChanged(tx, rules, now);
+        await wake(tx, { operationIds: done.operations, rules, now });
+        return done;
+      },
+      { statementTimeoutMs: PLACE_STATEMENT_MAX_MS },
+    );
     placed += batch.changed;
     if (!batch.more) return placed;
   }

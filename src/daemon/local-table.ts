@@ -2,7 +2,7 @@
 import type { Pool } from "pg";
 
 import type { Clock } from "../core/clock.ts";
-import { UnreadableError } from "../core/errors.ts";
+import { ConfigError, UnreadableError } from "../core/errors.ts";
 import type { Look } from "../core/finding.ts";
 import type { Settings } from "../core/settings.ts";
 import { inspectLocal } from "../sources/local/inspect.ts";
@@ -12,7 +12,7 @@ import type { PassResult } from "../sources/local/pass.ts";
 import { placeSettings } from "../sources/local/place.ts";
 import type { ReaderDeps } from "../sources/local/read-rows.ts";
 import type { LocalShape } from "../sources/local/shape.ts";
-import { markFailed } from "../store/sources.ts";
+import { getSource, markFailed } from "../store/sources.ts";
 
 /** The team's table. */
 export interface LocalTable {
@@ -45,7 +45,17 @@ export function openLocalTable(deps: LocalTableDeps): LocalTable {
   let known: LocalShape | null = null;
 
   const inspect = async (): Promise<LocalShape> => {
-    known = await inspectLocal(deps.team, settings.intents);
+    const seenBefore = known !== null || (await wasRead(deps.own));
+    // A table that was there and is gone (renamed, dropped) is trouble to tell: an empty one in
+    // its place would make an orphan of every payment.
+    const create = settings.intents.create && !seenBefore;
+    try {
+      known = await inspectLocal(deps.team, { ...settings.intents, create });
+    } catch (error) {
+      // At the start a bad table is a bad setting; later it is a source that cannot be read.
+      if (known === null || !(error instanceof ConfigError)) throw error;
+      throw new UnreadableError("shape", error.message, { cause: error });
+    }
     return known;
   };
   const shapeOf = (): Promise<LocalShape> => {
@@ -92,6 +102,11 @@ export function openLocalTable(deps: LocalTableDeps): LocalTable {
       shape = undefined;
     },
   };
+}
+
+/** Has any process of this tallyd ever read the table completely? */
+async function wasRead(own: Pool): Promise<boolean> {
+  return ((await getSource(own, LOCAL_SOURCE))?.lastOkAt ?? null) !== null;
 }
 
 async function noteFailure(deps: LocalTableDeps, error: unknown): Promise<void> {
