@@ -10,7 +10,8 @@ with pairs as (
          c.charge_id, c.amount as charge_amount, c.amount_captured, c.currency as charge_currency,
          c.payee as charge_payee, c.created_at,
          i.currency <> c.currency as other_currency,
-         lower(i.payee) <> lower(c.payee) as other_payee,
+         -- Names of the team's own say nothing about the account that was paid.
+         i.payee ~* '^(acct_|0x)' and lower(i.payee) <> lower(c.payee) as other_payee,
          c.amount_captured <> i.amount as other_amount,
          c.amount = i.amount and c.amount_captured < i.amount as partial_capture,
          case when least(i.amount, c.amount_captured) > 0

@@ -62,14 +62,26 @@ with limits as (
     from tallyd.inbox i
    where i.status = 'dead'
    group by i.scope
-), denied as (
-  select 'missing:' || p.scope as subject, p.scope, 'denied' as basis, min(p.missing_since) as occurred_at,
-         format('%s objects of %s that events told of are denied by Stripe', count(*), p.scope) as summary,
-         jsonb_build_object('objects', to_jsonb((array_agg(p.id order by p.id))[1:10]),
-                            'check', 'account, mode and key') as evidence
+), denied_objects as (
+  select p.scope, p.id, p.missing_since as since
     from tallyd.stripe_payment_intent p
    where p.missing_since is not null
-   group by p.scope
+  union all
+  -- What never came into the mirror is known by its name alone (case B23).
+  select r.scope, r.object_id, r.first_at
+    from tallyd.refetch r
+   where r.status = 'missing'
+     and not exists (select from tallyd.stripe_payment_intent o where o.scope = r.scope and o.id = r.object_id)
+     and not exists (select from tallyd.charge o where o.scope = r.scope and o.charge_id = r.object_id)
+     and not exists (select from tallyd.refund o where o.scope = r.scope and o.refund_id = r.object_id)
+     and not exists (select from tallyd.dispute o where o.scope = r.scope and o.dispute_id = r.object_id)
+), denied as (
+  select 'missing:' || d.scope as subject, d.scope, 'denied' as basis, min(d.since) as occurred_at,
+         format('%s objects of %s that events told of are denied by Stripe', count(*), d.scope) as summary,
+         jsonb_build_object('objects', to_jsonb((array_agg(d.id order by d.id))[1:10]),
+                            'check', 'account, mode and key') as evidence
+    from denied_objects d
+   group by d.scope
 ), found as (
   select subject, scope, basis, occurred_at, summary, evidence from failing
   union all

@@ -112,5 +112,7 @@ select g.operation_id as subject,
   left join shared_owners o using (operation_id)
   left join rows_of r using (operation_id)
  -- Refunds of at least the excess settle the group (case B29).
- where not g.one_currency or g.excess > 0
+ where (not g.one_currency or g.excess > 0)
+   -- Rows on their way name the operation; until then it would be told under another name.
+   and (r.operation_id is not null or g.occurred_at + :'orphan_grace'::interval <= :'as_of'::timestamptz)
  order by subject

@@ -91,6 +91,8 @@ with touched as (
     join payments y using (intent_id)
    where t.state = 'failed_terminal'
      and y.capturable
+     -- The cancellation may be on its way.
+     and t.updated_at + :'orphan_grace'::interval <= :'as_of'::timestamptz
      and not exists (select from paid p where p.intent_id = t.intent_id)
 ), recorded_but_failed as (
   select t.intent_id, t.operation_id, t.scope, t.rail, '{}'::text[] as charges, t.amount as net, t.currency,

@@ -55,6 +55,13 @@ select o.operation_id as subject,
           where c.intent_id = o.intent_id
             and c.succeeded
        )
+   -- A purchase paid twice by charges that no row owns is a double charge and told as one.
+   and (select count(*)
+          from tallyd.charge_fact c
+         where c.operation_id = o.operation_id
+           and c.intent_id is null
+           and c.succeeded
+           and c.net > 0) < 2
    -- The resolver looks first: what it settles by itself is no incident (design section 7).
    and (:'resolve_mode'::text = 'off'
         or l.rung > 0

@@ -33,4 +33,11 @@ select i.operation_id as subject,
           where c.intent_id = i.intent_id
             and c.succeeded
        )
+   -- A purchase paid twice by charges that no row owns is a double charge and told as one.
+   and (select count(*)
+          from tallyd.charge_fact c
+         where c.operation_id = i.operation_id
+           and c.intent_id is null
+           and c.succeeded
+           and c.net > 0) < 2
  order by subject

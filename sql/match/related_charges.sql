@@ -59,3 +59,9 @@ with intents as (
 )
 select scope, charge_id
   from seeds
+union
+-- A row that names one attempt of a payment intent may stand for its other attempts (case B07).
+select o.scope, o.charge_id
+  from seeds s
+  join tallyd.charge c using (scope, charge_id)
+  join tallyd.charge o on o.scope = c.scope and o.payment_intent = c.payment_intent

@@ -38,7 +38,8 @@ with operations as (
     join tallyd.intent_fact i using (operation_id)
     join tallyd.intent_payment l on l.intent_id = i.intent_id
     join tallyd.stripe_payment_intent p on p.scope = l.scope and p.id = l.payment_intent
-   cross join unnest(array[:'in_flight_limit'::interval, :'async_limit'::interval]) as wait
+   cross join unnest(array[:'orphan_grace'::interval, :'in_flight_limit'::interval,
+                          :'async_limit'::interval]) as wait
    where p.status not in ('succeeded', 'canceled')
 )
 insert into tallyd.due (operation_id, due_at)

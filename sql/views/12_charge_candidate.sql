@@ -9,6 +9,21 @@ select c.scope, c.charge_id, 1, 'charge_id', i.intent_id, i.created_at
   from tallyd.charge c
   join tallyd.intent_fact i on i.charge_id = c.payment_intent and i.scope = c.scope and i.pays
 union all
+-- One payment intent has many attempts, and a row that noted a failed one means the one that succeeded
+-- too (case B07), unless another row names that one itself.
+select c.scope, c.charge_id, 1, 'charge_id', i.intent_id, i.created_at
+  from tallyd.charge c
+  join tallyd.charge s on s.scope = c.scope and s.payment_intent = c.payment_intent
+  join tallyd.intent_fact i on i.charge_id = s.charge_id and i.scope = c.scope and i.pays
+ where s.charge_id <> c.charge_id
+   and not exists (
+         select
+           from tallyd.intent_fact o
+          where o.scope = c.scope
+            and o.charge_id in (c.charge_id, c.payment_intent)
+            and o.pays
+       )
+union all
 select c.scope, c.charge_id, 2, 'key', i.intent_id, i.created_at
   from tallyd.charge c
   join tallyd.object_key k on k.scope = c.scope and k.object_id = c.charge_id

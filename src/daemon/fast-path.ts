@@ -21,6 +21,8 @@ export interface FastCounts {
 
 /** One round, and whether more is waiting. */
 export interface FastRound extends FastCounts {
+  /** Charges that no row owns yet: the team's table may be ahead of what was read of it. */
+  readonly unowned: number;
   readonly more: boolean;
 }
 
@@ -60,10 +62,11 @@ async function placeAndJudge(
   tallyd: Tallyd,
   signal: AbortSignal,
 ): Promise<Omit<FastRound, "applied">> {
-  const placed = await placeAll(tallyd, signal);
+  const { placed, unowned } = await placeAll(tallyd, signal);
   const judged = await judgeDue(judgeDeps(tallyd));
   return {
     placed,
+    unowned,
     judged: judged.operations,
     findings: judged.findings,
     unreadable: judged.unreadable,
@@ -75,9 +78,13 @@ async function placeAndJudge(
  * Places everything that changed, and makes the ambiguous rows of touched operations due: a new
  * fact may settle them. The caller holds the judge lock.
  */
-export async function placeAll(tallyd: Tallyd, signal: AbortSignal): Promise<number> {
+export async function placeAll(
+  tallyd: Tallyd,
+  signal: AbortSignal,
+): Promise<{ readonly placed: number; readonly unowned: number }> {
   const { rules } = tallyd.settings;
   let placed = 0;
+  let unowned = 0;
   for (;;) {
     signal.throwIfAborted();
     const now = await tallyd.now();
@@ -92,7 +99,8 @@ export async function placeAll(tallyd: Tallyd, signal: AbortSignal): Promise<num
       { statementTimeoutMs: PLACE_STATEMENT_MAX_MS },
     );
     placed += batch.changed;
-    if (!batch.more) return placed;
+    unowned += batch.unowned;
+    if (!batch.more) return { placed, unowned };
   }
 }
 

@@ -3,8 +3,8 @@
  * Slack never holds up a finding. Woken by the receiver, by other replicas, and by a slow beat.
  */
 import { fastRound } from "./fast-path.ts";
-import type { FastCounts } from "./fast-path.ts";
-import { deliverAlerts } from "./steps.ts";
+import type { FastCounts, FastRound } from "./fast-path.ts";
+import { deliverAlerts, readLocal } from "./steps.ts";
 import type { Tallyd } from "./tallyd.ts";
 import { openWakeChannel } from "./wake-channel.ts";
 import { createWakeLoop } from "./wake-loop.ts";
@@ -28,6 +28,8 @@ export interface Pipeline {
 const TICK_MS = 1_000;
 // Messages that wait are the job's affair; this only covers a lost wake.
 const DELIVER_TICK_MS = 5_000;
+// Charges that nobody owns must not turn into a stream of reads of the team's table.
+const READ_AHEAD_MIN_MS = 1_000;
 // A database that restarts is back within this; longer is an outage.
 const FAILING_MAX_MS = 30_000;
 
@@ -48,6 +50,15 @@ export function createPipeline(tallyd: Tallyd): Pipeline {
       },
     },
   );
+  let readAheadAt = -Infinity;
+  /** A charge came before its row was read: reads the rows now. True: something to place. */
+  const readAhead = async (round: FastRound): Promise<boolean> => {
+    const now = performance.now();
+    if (round.unowned === 0 || now - readAheadAt < READ_AHEAD_MIN_MS) return false;
+    readAheadAt = now;
+    const { counts } = await readLocal(tallyd, "changes");
+    return (counts["changed"] ?? 0) > 0;
+  };
   const judge = createWakeLoop(
     { log, clock },
     {
@@ -64,7 +75,7 @@ export function createPipeline(tallyd: Tallyd): Pipeline {
           sum[name] += round[name];
         }
         if (round.findings > 0) deliver.wake();
-        return round.more;
+        return (await readAhead(round)) || round.more;
       },
     },
   );

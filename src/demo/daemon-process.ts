@@ -1,6 +1,7 @@
 /** The real daemon as a process of its own, exactly as `tallyd run` starts it. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { createWriteStream } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -20,29 +21,34 @@ const READY_POLL_MS = 100;
 const STOP_WAIT_MAX_MS = 15_000;
 const LAST_LINES = 20;
 
-/** Starts `tallyd run` with `env` and waits until its admin port says that it is alive. */
-export async function startDaemon(
-  env: Readonly<Record<string, string>>,
-  adminPort: number,
-): Promise<DaemonProcess> {
+/** Starts `tallyd run` and waits until its admin port says that it is alive. */
+export async function startDaemon(input: {
+  readonly env: Readonly<Record<string, string>>;
+  readonly adminPort: number;
+  /** Where its log goes. */
+  readonly logFile: string;
+}): Promise<DaemonProcess> {
   const here = fileURLToPath(import.meta.url);
   const bin = path.join(path.dirname(here), "..", `bin${path.extname(here)}`);
   // The same loader as ours, so that it runs from the sources and from the build.
   const child = spawn(process.execPath, [...process.execArgv, bin, "run"], {
-    env: { ...env },
+    env: { ...input.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const lines: string[] = [];
+  const log = createWriteStream(input.logFile);
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    log.write(text);
     lines.push(...text.split("\n").filter((line) => line !== ""));
     lines.splice(0, Math.max(0, lines.length - LAST_LINES));
   });
   const exited = new Promise<string>((resolve) => {
     child.once("exit", () => {
+      log.end();
       resolve(lines.join("\n"));
     });
   });
-  await waitUntilAlive(child, adminPort, lines);
+  await waitUntilAlive(child, input.adminPort, lines);
   return { exited, stop: () => stop(child, exited) };
 }
 

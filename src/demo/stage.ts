@@ -94,7 +94,11 @@ export async function openStage(input: {
       ...SHORT_WAITS,
     };
     input.tell("starting the daemon (tallyd run) ...");
-    const daemon = await startDaemon({ ...input.inherited, ...env }, adminPort);
+    const daemon = await startDaemon({
+      env: { ...input.inherited, ...env },
+      adminPort,
+      logFile: path.join(dataDir, "daemon.log"),
+    });
     closers.push(() => daemon.stop());
     const adminUrl = `http://127.0.0.1:${String(adminPort)}`;
     return { pool, sandbox, slack, lossyUrl: line.url, daemon, adminUrl, env, close };

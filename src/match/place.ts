@@ -10,6 +10,8 @@ export interface Placed {
   readonly changed: number;
   /** Operations that were left or entered, and will be judged. */
   readonly operations: readonly string[];
+  /** Charges of this batch that no row owns yet: their rows may be on their way. */
+  readonly unowned: number;
   /** True when the queue may hold more: call again. */
   readonly more: boolean;
 }
@@ -43,7 +45,7 @@ export async function placeChanged(
   now: Date,
 ): Promise<Placed> {
   const changed = await takeChanged(tx);
-  if (changed.length === 0) return { changed: 0, operations: [], more: false };
+  if (changed.length === 0) return { changed: 0, operations: [], unowned: 0, more: false };
   const intents = await withSharedPaymentIds(tx, changed);
   const touched = new Set<string>();
   const note = (rows: readonly { readonly operation_id: string | null }[]): void => {
@@ -61,7 +63,22 @@ export async function placeChanged(
   const operations = [...touched];
   await runNamed(tx, sql.fillByReference, { operations });
   await runNamed(tx, sql.schedule, { operations, now, ...deadlines(rules) });
-  return { changed: changed.length, operations, more: changed.length === CHANGED_MAX };
+  const unowned = await countUnowned(tx, charges);
+  return { changed: changed.length, operations, unowned, more: changed.length === CHANGED_MAX };
+}
+
+async function countUnowned(
+  tx: PoolClient,
+  charges: readonly { readonly scope: string; readonly charge_id: string }[],
+): Promise<number> {
+  const result = await tx.query<{ n: number }>(
+    `select count(*)::int as n
+       from unnest($1::text[], $2::text[]) as c (scope, charge_id)
+       join tallyd.charge_match m using (scope, charge_id)
+      where m.intent_id is null`,
+    [charges.map((charge) => charge.scope), charges.map((charge) => charge.charge_id)],
+  );
+  return result.rows[0]?.n ?? 0;
 }
 
 interface OperationRow {

@@ -90,14 +90,17 @@ function differing(intent: OpenIntent, charge: OwnCharge): Decision | null {
   };
 }
 
+const ACCOUNT_OR_ADDRESS = /^(acct_|0x)/i;
+
 function mismatch(intent: OpenIntent, charge: OwnCharge): "currency" | "amount" | "payee" | null {
   if (intent.currency !== charge.currency) return "currency";
   // A capture below what was authorised is the merchant's choice and only a remark (section 8).
   const partial = charge.amount === intent.amount && charge.amountCaptured < intent.amount;
   if (charge.amountCaptured !== intent.amount && !partial) return "amount";
-  const payees = [intent.payee, charge.payee];
-  if (payees.includes(null)) return null;
-  return intent.payee?.toLowerCase() === charge.payee?.toLowerCase() ? null : "payee";
+  if (intent.payee === null || charge.payee === null) return null;
+  // A name of the team's own says nothing about the account or address that was paid.
+  if (!ACCOUNT_OR_ADDRESS.test(intent.payee)) return null;
+  return intent.payee.toLowerCase() === charge.payee.toLowerCase() ? null : "payee";
 }
 
 function record(situation: Situation, charge: OwnCharge): Decision {
