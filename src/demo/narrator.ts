@@ -37,7 +37,7 @@ export function createNarrator(write: (line: string) => void, now: () => number)
     incidents: (list) => {
       for (const incident of [...list].reverse()) {
         const before = seen.get(incident.id);
-        const state = `${incident.status}`;
+        const state = incident.status;
         if (before === state) continue;
         seen.set(incident.id, state);
         tell(lineOf(incident, before));
