@@ -1,4 +1,6 @@
-/** The one place of the product that reads the machine's clock; everything else is given a Clock. */
+/**
+ * The one place of the product that reads the machine's clock; everything else is given a Clock.
+ */
 export interface Clock {
   /** Now, in UTC. */
   readonly now: () => Date;

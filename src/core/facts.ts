@@ -116,7 +116,9 @@ export interface MissingFact {
 export type Fact =
   PaymentIntentFact | ChargeFact | RefundFact | DisputeFact | KeyFact | MissingFact;
 
-/** What a reader made of one provider object: facts, and ids that must be fetched to be believed. */
+/**
+ * What a reader made of one provider object: facts, and ids that must be fetched to be believed.
+ */
 export interface Reading {
   readonly facts: readonly Fact[];
   readonly refetch: readonly { readonly id: string; readonly reason: string }[];

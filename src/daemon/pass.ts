@@ -37,7 +37,8 @@ const REFETCH_ROUNDS_MAX = 20;
 const DELIVER_MAX = 1_000;
 
 /**
- * Reads the team's table, sweeps the events, walks the lists up to now less the safety lag, applies,
+ * Reads the team's table, sweeps the events, walks the lists up to now less the safety lag,
+ * applies,
  * reads by id what waits for it, matches, judges (with direct looks before absence is spoken),
  * resolves every ambiguous row whatever its ladder, judges again, and delivers. A source that
  * cannot be read is told in `failures` and does not stop the others.

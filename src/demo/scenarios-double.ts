@@ -3,7 +3,9 @@ import { mint, move, pay, payHonestly } from "./agent.ts";
 import type { Purchase } from "./agent.ts";
 import type { Scenario, SceneDeps } from "./scenario.ts";
 
-/** Pays over a line that loses the answer: Stripe has executed the call, the agent knows nothing. */
+/**
+ * Pays over a line that loses the answer: Stripe has executed the call, the agent knows nothing.
+ */
 export async function loseAnswer(deps: SceneDeps, purchase: Purchase): Promise<void> {
   await pay(deps.lossy, purchase).catch(() => undefined);
 }

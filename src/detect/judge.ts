@@ -61,7 +61,8 @@ export async function judgeDue(deps: JudgeDeps): Promise<JudgeResult> {
 }
 
 /**
- * Runs every operation detector over a set of operations and records what they find. Operations that
+ * Runs every operation detector over a set of operations and records what they find. Operations
+ * that
  * share an open incident with them are judged too, since a group can only close as a whole.
  */
 export async function judgeOperations(

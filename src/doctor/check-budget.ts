@@ -21,7 +21,10 @@ const READS_FLOOR = 10_000;
 // Payment intents, charges, refunds and disputes; one page each in a quiet hour.
 const LISTS = 4;
 
-/** What a month of the configured beats costs at least; a busy account adds a read per 100 objects. */
+/**
+ * What a month of the configured beats costs at least; a busy account adds a read per 100
+ * objects.
+ */
 export function budgetLines(settings: Pick<Settings, "beats" | "rules">): BudgetLine[] {
   const { beats, rules } = settings;
   const often = (beatMs: number): number => Math.ceil(MONTH_MS / beatMs);

@@ -7,7 +7,9 @@ const SIGNS: Readonly<Record<CheckStatus, string>> = {
   fault: "FAULT  ",
 };
 
-/** The checks for a terminal: one line each, and what it means and needs below those that matter. */
+/**
+ * The checks for a terminal: one line each, and what it means and needs below those that matter.
+ */
 export function formatDoctor(checks: readonly Check[]): string {
   const lines = checks.flatMap((check) => [
     `${SIGNS[check.status]} ${check.name}: ${check.seen}`,

@@ -19,7 +19,8 @@ const FAILURES_MIN = 3;
 const FAILING_MAX_MS = 300_000;
 
 /**
- * The expected sources without a complete read within their limit, or that fail again and again. A source that was never read
+ * The expected sources without a complete read within their limit, or that fail again and again. A
+ * source that was never read
  * counts from `since`, the start of this process.
  */
 export async function blindSources(

@@ -32,7 +32,8 @@ export function readNamedSql(file: string): NamedSql {
 }
 
 /**
- * Runs a named statement. Throws `BugError` when a parameter of the statement was not given, so that
+ * Runs a named statement. Throws `BugError` when a parameter of the statement was not given, so
+ * that
  * a misspelt name never becomes a silent null.
  */
 export async function runNamed<Row extends QueryResultRow>(

@@ -1,4 +1,6 @@
-/** Goal: the outside contract of the command line. Method: `main` with commands of the test's own. */
+/**
+ * Goal: the outside contract of the command line. Method: `main` with commands of the test's own.
+ */
 import { describe, expect, it } from "vitest";
 
 import { EXIT } from "../../src/cli/command.ts";

@@ -1,5 +1,6 @@
 /**
- * Goal: every setting is read from both layers, and every fault is told at once and without secrets.
+ * Goal: every setting is read from both layers, and every fault is told at once and without
+ * secrets.
  * Method: loadSettings over plain objects and a file that lives in a variable.
  */
 import { describe, expect, test } from "vitest";

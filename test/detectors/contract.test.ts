@@ -1,5 +1,6 @@
 /**
- * Every detector keeps the contract: the same columns with the same types in the same order, its header
+ * Every detector keeps the contract: the same columns with the same types in the same order, its
+ * header
  * complete, nothing written, and the same answer whoever asks for one operation or for all.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";

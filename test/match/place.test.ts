@@ -1,5 +1,6 @@
 /**
- * Placing is independent of the order in which objects become known: any order and any splitting into
+ * Placing is independent of the order in which objects become known: any order and any splitting
+ * into
  * batches ends in the same operations, the same owners and the same findings.
  */
 import fc from "fast-check";

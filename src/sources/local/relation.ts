@@ -25,7 +25,8 @@ export interface Relation {
 const COLUMNS_MAX = 1_600;
 
 /**
- * Finds the relation that `table` names, by PostgreSQL's own rules for names; `null`: there is none.
+ * Finds the relation that `table` names, by PostgreSQL's own rules for names; `null`: there is
+ * none.
  */
 export async function findRelation(db: PoolClient, table: string): Promise<Relation | null> {
   const found = await db.query<{

@@ -41,7 +41,10 @@ const MICROS_PER_MS = 1_000n;
 // 9999-12-31: the last day that every part of the way can spell.
 const MICROS_MAX = 253_402_300_799_999_999n;
 
-/** Microseconds since 1970 of `extract(epoch from …)::text`; `null`: infinite, ancient, or no time. */
+/**
+ * Microseconds since 1970 of `extract(epoch from …)::text`; `null`: infinite, ancient, or no
+ * time.
+ */
 export function parseMicros(text: string): bigint | null {
   const match = /^(\d{1,13})(?:\.(\d{1,6}))?$/.exec(text);
   if (match?.[1] === undefined) return null;

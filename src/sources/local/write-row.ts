@@ -35,7 +35,8 @@ export type CasResult =
   | { readonly outcome: "lost_race"; readonly reason: string }
   | { readonly outcome: "refused"; readonly reason: string };
 
-// The row's lock may be held by the team's own transaction; waiting longer than this loses the race.
+// The row's lock may be held by the team's own transaction; waiting longer than this loses the
+// race.
 const STATEMENT_MAX_MS = 10_000;
 
 // States that somebody may have acted on: never written (design section 7).
