@@ -15,8 +15,13 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
 // shut down or starting up (57P0x).
 const STATE = /^(08...|28...|3D000|53...|57P0.)$/;
 // pg reports these without any code.
-const WORDS =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|server does not support SSL|Cannot use a pool after calling end/i;
+const WORDS = [
+  "connection terminated",
+  "timeout exceeded when trying to connect",
+  "client has encountered a connection error",
+  "server does not support ssl",
+  "cannot use a pool after calling end",
+];
 
 /** Is `error` a database that does not answer, as opposed to a statement that it refused? */
 export function isOutOfReach(error: unknown): boolean {
@@ -26,5 +31,6 @@ export function isOutOfReach(error: unknown): boolean {
   }
   const code = sqlState(error) ?? "";
   if (NETWORK_CODES.has(code) || STATE.test(code)) return true;
-  return WORDS.test(error.message) || isOutOfReach(error.cause);
+  const message = error.message.toLowerCase();
+  return WORDS.some((words) => message.includes(words)) || isOutOfReach(error.cause);
 }
