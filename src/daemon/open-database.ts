@@ -20,7 +20,7 @@ export interface Database {
 // Two stand for locks and notices, four store webhooks, the rest is for jobs and pages.
 const CONNECTIONS_MAX = 14;
 // A connection that is stuck in a statement must not hold up the end of the process.
-const POOL_END_WAIT_MS = 2_000;
+const POOL_END_WAIT_MS = 1_000;
 
 /**
  * Opens the database and proves that it answers; throws what the driver says when it does not.
@@ -56,7 +56,7 @@ export async function openDatabase(
   return { pool, url, embedded: server !== null, close };
 }
 
-/** Ends a pool; what is still checked out after two seconds is left to the end of the process. */
+/** Ends a pool; what is still checked out after a second is left to the end of the process. */
 export async function endPool(pool: Pool): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {

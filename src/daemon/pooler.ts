@@ -1,4 +1,8 @@
-import type { Pool } from "pg";
+/** A connection of the pool, as far as it is asked here. */
+interface Session {
+  readonly query: (text: string) => Promise<{ readonly rows: readonly { pid: number }[] }>;
+  readonly release: () => void;
+}
 
 // A pooler may have several idle server connections; it hands out the same one soon enough.
 const TRIES = 4;
@@ -8,7 +12,9 @@ const TRIES = 4;
  * are open at once share one server process, which PostgreSQL itself never does. Session locks
  * and LISTEN do not work behind such a pooler (design section 10).
  */
-export async function sharesSessions(pool: Pool): Promise<boolean> {
+export async function sharesSessions(pool: {
+  readonly connect: () => Promise<Session>;
+}): Promise<boolean> {
   const [first, second] = [await pool.connect(), await pool.connect()];
   try {
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
@@ -22,8 +28,8 @@ export async function sharesSessions(pool: Pool): Promise<boolean> {
   }
 }
 
-async function backendOf(client: Pick<Pool, "query">): Promise<number> {
-  const found = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+async function backendOf(session: Session): Promise<number> {
+  const found = await session.query("select pg_backend_pid() as pid");
   return found.rows[0]?.pid ?? 0;
 }
 

@@ -12,7 +12,7 @@ import type { Readiness } from "../http/readiness.ts";
 import { startWebhookServer } from "../http/webhook-server.ts";
 import type { WebhookServer } from "../http/webhook-server.ts";
 import { jobHealth } from "../scheduler/health.ts";
-import { createScheduler } from "../scheduler/scheduler.ts";
+import { createScheduler, settles } from "../scheduler/scheduler.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import { blindSources } from "../store/blind-sources.ts";
 import { schemaState } from "../store/migrate.ts";
@@ -45,9 +45,11 @@ export interface DaemonOptions {
   readonly say: (text: string) => void;
 }
 
-// Requests in flight: one commit each. Jobs: then they are aborted and have two more seconds.
+// Of the ten seconds that a stop may take: requests in flight need one commit each; jobs are then
+// aborted and have a little more to return their work; the rest is for the databases.
 const REQUESTS_GRACE_MS = 3_000;
-const JOBS_GRACE_MS = 4_000;
+const JOBS_GRACE_MS = 3_000;
+const WEBHOOKS_CLOSE_MAX_MS = 5_000;
 
 /**
  * Starts the daemon. Throws ConfigError for a port that cannot be had or a table that cannot be
@@ -83,7 +85,8 @@ export async function startDaemon(tallyd: Tallyd, options: DaemonOptions): Promi
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await Promise.all([
-      webhooks.close(),
+      // A sender that trickles its bytes must not hold up the rest: it is not acknowledged.
+      settles(webhooks.close(), WEBHOOKS_CLOSE_MAX_MS),
       admin.close(REQUESTS_GRACE_MS),
       parts.scheduler.stop(JOBS_GRACE_MS),
       pipeline.stop(JOBS_GRACE_MS),

@@ -27,6 +27,15 @@ export interface WakeLoopDeps {
   readonly clock: Clock;
 }
 
+/** What a loop is. */
+export interface LoopOptions {
+  /** For the log: "the fast path". */
+  readonly name: string;
+  /** Pause after a run that nobody interrupts by a wake, milliseconds. */
+  readonly tickMs: number;
+  readonly work: LoopWork;
+}
+
 /** What one run tells: `true` asks for another one at once, because a batch was full. */
 export type LoopWork = (signal: AbortSignal) => Promise<boolean>;
 
@@ -38,17 +47,8 @@ const BACKOFF_MAX_MS = 10_000;
  * Makes a loop around `work`. One run at a time; a wake during a run causes exactly one more.
  * Errors are logged, waited out with doubling pauses and never leave the loop.
  */
-export function createWakeLoop(
-  deps: WakeLoopDeps,
-  options: { readonly name: string; readonly tickMs: number; readonly work: LoopWork },
-): WakeLoop {
-  const state: LoopState = {
-    runs: 0,
-    failures: 0,
-    failuresInRow: 0,
-    lastOkAt: null,
-    lastError: null,
-  };
+export function createWakeLoop(deps: WakeLoopDeps, options: LoopOptions): WakeLoop {
+  const state = freshState();
   const controller = new AbortController();
   let woken = false;
   let stopping = false;
@@ -63,34 +63,16 @@ export function createWakeLoop(
         resolve();
       };
     });
-  const attempt = async (): Promise<void> => {
-    woken = false;
-    state.runs += 1;
-    try {
-      if (await options.work(controller.signal)) woken = true;
-      state.failuresInRow = 0;
-      state.lastError = null;
-      state.lastOkAt = deps.clock.now();
-    } catch (error) {
-      if (stopping && controller.signal.aborted) return;
-      state.failures += 1;
-      state.failuresInRow += 1;
-      state.lastError = messageOf(error);
-      // The first of a row is news, the rest is the same news again.
-      const level = state.failuresInRow === 1 ? "warn" : "debug";
-      deps.log[level](`${options.name} failed and is tried again`, { error });
-    }
-  };
+  const isStopping = (): boolean => stopping;
   const loop = async (): Promise<void> => {
     while (!isStopping()) {
-      await attempt();
+      woken = false;
+      if (await attempt(deps, { ...options, state, signal: controller.signal })) woken = true;
       if (isStopping()) return;
       if (state.failuresInRow > 0) await sleep(backoffMs(state.failuresInRow));
       else if (!woken) await sleep(options.tickMs);
     }
   };
-  const isStopping = (): boolean => stopping;
-
   return {
     state,
     wake: () => {
@@ -111,6 +93,35 @@ export function createWakeLoop(
       clearTimeout(timer);
     },
   };
+}
+
+/** One run; true when it asks for another. Errors become the loop's state and one log line. */
+async function attempt(
+  deps: WakeLoopDeps,
+  run: LoopOptions & { readonly state: LoopState; readonly signal: AbortSignal },
+): Promise<boolean> {
+  const { state, signal } = run;
+  state.runs += 1;
+  try {
+    const more = await run.work(signal);
+    state.failuresInRow = 0;
+    state.lastError = null;
+    state.lastOkAt = deps.clock.now();
+    return more;
+  } catch (error) {
+    if (signal.aborted) return false;
+    state.failures += 1;
+    state.failuresInRow += 1;
+    state.lastError = messageOf(error);
+    // The first of a row is news, the rest is the same news again.
+    const level = state.failuresInRow === 1 ? "warn" : "debug";
+    deps.log[level](`${run.name} failed and is tried again`, { error });
+    return false;
+  }
+}
+
+function freshState(): LoopState {
+  return { runs: 0, failures: 0, failuresInRow: 0, lastOkAt: null, lastError: null };
 }
 
 /** 250 ms, 500 ms, 1 s … 10 s. */

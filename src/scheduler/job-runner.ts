@@ -103,9 +103,7 @@ export function createJobRunner<Deps>(base: RunnerDeps, job: Job<Deps>, deps: De
     const { tick } = busy;
     aborted = closing ? "tallyd is stopping" : undefined;
     controller = new AbortController();
-    const ended = closing
-      ? { counts: null, error: "tallyd is stopping" }
-      : await attempt(base, job, deps, { stats, controller });
+    const ended = closing ? NOT_BEGUN : await attempt(base, job, deps, { stats, controller });
     // An aborted run that ended well all the same is done; any other is given back.
     const returned = aborted !== undefined && ended.error !== null;
     if (!returned) settledAt = tick.tickAt.getTime();
@@ -141,6 +139,8 @@ interface Ended {
   readonly counts: JobCounts | null;
   readonly error: string | null;
 }
+
+const NOT_BEGUN: Ended = { counts: null, error: "tallyd is stopping" };
 
 async function claim<Deps>(base: RunnerDeps, job: Job<Deps>, tick: JobTick): Promise<boolean> {
   const lock = lockOf(job.name);

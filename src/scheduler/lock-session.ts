@@ -31,16 +31,50 @@ export function createLockSession(
   const held = new Set<string>();
   // Names with a request under way: session locks count per session, so asking twice would pass.
   const asked = new Set<string>();
+  const inTurn = createTurns();
+  const connection = createConnection(pool, () => {
+    const names = [...held];
+    held.clear();
+    if (names.length > 0) onLost(names);
+  });
+  return {
+    holds: (name) => held.has(name),
+    tryLock: async (name) => {
+      if (held.has(name) || asked.has(name)) return false;
+      asked.add(name);
+      try {
+        const got = await inTurn(async () => requestLock(await connection.open(), name));
+        if (got) held.add(name);
+        return got;
+      } finally {
+        asked.delete(name);
+      }
+    },
+    unlock: async (name) => {
+      if (!held.delete(name)) return;
+      await inTurn(async () => {
+        // Lost in the meantime: then the lock is free already.
+        const client = connection.current();
+        await client?.query("select pg_advisory_unlock(hashtextextended($1, 0))", [PREFIX + name]);
+      });
+    },
+    close: async () => {
+      held.clear();
+      await connection.close();
+    },
+  };
+}
+
+interface Connection {
+  readonly open: () => Promise<PoolClient>;
+  readonly current: () => PoolClient | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/** One connection, opened when it is needed and again after a loss, of which `onLost` is told. */
+function createConnection(pool: Pool, onLost: () => void): Connection {
   let connecting: Promise<PoolClient> | undefined;
   let current: PoolClient | undefined;
-
-  // A connection takes one statement at a time.
-  let turn: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = turn.then(work);
-    turn = done.catch(() => undefined);
-    return done;
-  };
   const connect = async (): Promise<PoolClient> => {
     const client = await pool.connect();
     const lose = (error: Error): void => {
@@ -48,10 +82,8 @@ export function createLockSession(
       if (current !== client) return;
       current = undefined;
       connecting = undefined;
-      const names = [...held];
-      held.clear();
       client.release(error);
-      if (names.length > 0) onLost(names);
+      onLost();
     };
     client.once("error", lose);
     client.once("end", () => {
@@ -60,48 +92,36 @@ export function createLockSession(
     current = client;
     return client;
   };
-  const session = (): Promise<PoolClient> => {
-    if (connecting !== undefined) return connecting;
-    const attempt = connect();
-    connecting = attempt;
-    attempt.catch(() => {
-      if (connecting === attempt) connecting = undefined;
-    });
-    return attempt;
-  };
-
   return {
-    holds: (name) => held.has(name),
-    tryLock: async (name) => {
-      if (held.has(name) || asked.has(name)) return false;
-      asked.add(name);
-      try {
-        const got = await inTurn(async () => requestLock(await session(), name));
-        if (got) held.add(name);
-        return got;
-      } finally {
-        asked.delete(name);
-      }
-    },
-    unlock: async (name) => {
-      if (!held.delete(name) || connecting === undefined) return;
-      const client = await connecting;
-      await inTurn(async () => {
-        // Lost in the meantime: then the lock is free already.
-        if (current !== client) return;
-        await client.query("select pg_advisory_unlock(hashtextextended($1, 0))", [PREFIX + name]);
+    current: () => current,
+    open: () => {
+      if (connecting !== undefined) return connecting;
+      const attempt = connect();
+      connecting = attempt;
+      attempt.catch(() => {
+        if (connecting === attempt) connecting = undefined;
       });
+      return attempt;
     },
     close: async () => {
       const open = connecting;
       if (open === undefined) return;
       connecting = undefined;
-      held.clear();
       const client = await open;
       current = undefined;
       // Ending the connection frees every lock, also those of a request that is under way.
       client.release(true);
     },
+  };
+}
+
+/** Runs one piece of work after the other: a connection takes one statement at a time. */
+function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let turn: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
   };
 }
 

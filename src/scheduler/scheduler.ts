@@ -40,7 +40,7 @@ export interface Watch {
 
 const WATCH: Watch = { watchMs: 5_000, jumpMinMs: 30_000 };
 // Aborted runs have this long to return their work before the process goes on without them.
-const ABORT_WAIT_MS = 2_000;
+const ABORT_WAIT_MS = 1_500;
 // node-cron drops a tick that is later than this; a late run is always better than none.
 const LATE_MAX_MS = Number.MAX_SAFE_INTEGER;
 
@@ -153,8 +153,8 @@ function watchClock(
   };
 }
 
-/** True when `work` settles within `waitMs`. */
-async function settles(work: Promise<unknown>, waitMs: number): Promise<boolean> {
+/** True when `work` settles within `waitMs`; it goes on all the same. */
+export async function settles(work: Promise<unknown>, waitMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(() => {

@@ -30,7 +30,9 @@ describe("env.example", () => {
     const shown = lines.flatMap((line) => {
       const match = /^#([A-Z][A-Z0-9_]*)=(.+)$/.exec(line);
       const entry = CATALOG.find(({ env }) => env === match?.[1]);
-      return match === null || (entry?.default ?? null) === null ? [] : [[entry?.default, match[2]]];
+      return match === null || (entry?.default ?? null) === null
+        ? []
+        : [[entry?.default, match[2]]];
     });
     const own = ["/var/lib/tallyd"];
     expect(shown.length).toBeGreaterThan(8);
