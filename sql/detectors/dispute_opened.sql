@@ -27,5 +27,7 @@ select c.operation_id as subject,
   join tallyd.dispute d on d.scope = c.scope and d.charge_id = c.charge_id
  where c.operation_id = any (:'operations'::text[])
    and c.owned <> 'no'
+   -- A row on its way names the operation; until then it would be told under another name.
+   and (c.intent_id is not null or c.created_at + :'orphan_grace'::interval <= :'as_of'::timestamptz)
    and d.status not in ('won', 'warning_closed', 'charge_refunded', 'prevented')
  order by subject, d.dispute_id

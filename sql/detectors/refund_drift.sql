@@ -12,6 +12,8 @@ with touched as (
    where c.operation_id = any (:'operations'::text[])
      and c.captured
      and c.owned <> 'no'
+     -- A row on its way names the operation; until then it would be told under another name.
+     and (c.intent_id is not null or c.created_at + :'orphan_grace'::interval <= :'as_of'::timestamptz)
 ), failed as (
   select t.operation_id, t.scope, t.rail, t.currency, t.intent_id, t.charge_id, 'refund_failed' as basis,
          null::text as severity, sum(r.amount) as amount, max(r.version_at) as occurred_at,
