@@ -8,10 +8,10 @@ export default defineConfig({
   test: {
     reporters: ["default", "./test/support/closing-line.ts"],
     // A database test waits for other files' copies of the template; a real hang is found anyway.
-    testTimeout: 20_000,
+    testTimeout: 40_000,
     hookTimeout: 60_000,
-    // Two cores are the smallest machine that runs this; more workers would only swap places.
-    maxWorkers: 2,
+    // Two cores are the smallest machine that runs this; many tests wait, so a third worker pays.
+    maxWorkers: 3,
     projects: [
       {
         extends: true,

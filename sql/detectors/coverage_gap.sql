@@ -4,7 +4,7 @@
 --! needs: sources
 --! advice: Until this is over, nothing is said about payments that might be missing there. See the error, run tallyd doctor, and backfill the hole once the source answers.
 --
--- If tallyd is blind, it says so (design invariant 11): a source that fails again and again or has stood still,
+-- If tallyd is blind, it says so (invariant 11): a source that fails again and again or has stood still,
 -- events that were deleted before they were read, silent webhooks, events that could not be
 -- read, and objects that their own provider denies.
 with limits as (

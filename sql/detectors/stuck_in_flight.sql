@@ -62,7 +62,7 @@ select o.operation_id as subject,
            and c.intent_id is null
            and c.succeeded
            and c.net > 0) < 2
-   -- The resolver looks first: what it settles by itself is no incident (design section 7).
+   -- The resolver looks first: what it settles by itself is no incident (README.md, what it settles by itself).
    and (:'resolve_mode'::text = 'off'
         or l.rung > 0
         or l.ended_at is not null

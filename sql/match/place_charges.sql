@@ -1,6 +1,6 @@
 -- The intent and the operation of each charge. The strongest rule wins; among the intents of one rule the
 -- one that most other marks support, then the oldest. A mark that points past all of them is a
--- conflict, kept as a finding and never a silent choice (design section 5).
+-- conflict, kept as a finding and never a silent choice (src/README.md, matching).
 -- Answers the operations that were left and the ones that were entered.
 with work as (
   select c.scope, c.charge_id, c.payment_intent, c.intent_mark, c.reference, c.key_mark

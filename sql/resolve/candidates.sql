@@ -1,4 +1,5 @@
--- Rows that the resolver has to look at (design section 7). A row in flight counts past its limit, or,
+-- Rows that the resolver has to look at (README.md, what it settles by itself). A row in flight counts past its
+-- limit, or,
 -- when its own success or final failure is already known, as soon as no call of its holder can be
 -- under way any more. Rows that may be retried count when a charge of their own has turned up.
 with asked as (

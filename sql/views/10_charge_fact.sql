@@ -72,7 +72,7 @@ select c.scope,
        ) paid
  cross join lateral (
          -- The released rest of a partial capture shows up as refunded although nobody refunded it
-         -- (facts-stripe 3.2), so it is taken off when the total is large enough to hold it.
+         -- (Stripe's documentation), so it is taken off when the total is large enough to hold it.
          select paid.captured,
                 case
                   when c.amount > paid.captured and paid.captured > 0

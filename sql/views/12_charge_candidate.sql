@@ -1,4 +1,4 @@
--- Which intents the marks of a charge point to, strongest rule first (design section 5). Always inside
+-- Which intents the marks of a charge point to, strongest rule first (src/README.md, matching). Always inside
 -- the scope. The reference is no mark of an intent but of an operation: the match step handles it.
 create view tallyd.charge_candidate as
 select c.scope, c.charge_id, 1 as rule, 'charge_id' as basis, i.intent_id, i.created_at

@@ -4,7 +4,7 @@ import type { Settings } from "../core/settings.ts";
 import type { CommandLog } from "./log.ts";
 import type { Progress } from "./progress.ts";
 
-/** Exit codes of every command (design section 8). */
+/** Exit codes of every command (README.md, outside contract). */
 export const EXIT = {
   /** Nothing is open. */
   ok: 0,

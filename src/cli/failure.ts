@@ -24,7 +24,7 @@ export class UsageError extends ConfigError {
   }
 }
 
-/** What the exit code and the words of `error` are (design section 8). */
+/** What the exit code and the words of `error` are (README.md, outside contract). */
 export function failureOf(error: unknown): Failure {
   if (error instanceof ConfigError) {
     const usage = error instanceof UsageError;

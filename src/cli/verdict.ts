@@ -13,7 +13,7 @@ export interface Verdict {
   readonly lines: readonly string[];
 }
 
-/** Unread sources win over open incidents (design section 8). */
+/** Unread sources win over open incidents (README.md, outside contract). */
 export async function verdictOf(
   tallyd: Tallyd,
   failures: readonly StepFailure[],

@@ -1,5 +1,6 @@
 /**
- * The six answers that every decision is stored with (design section 7): identity, operation,
+ * The six answers that every decision is stored with (README.md, what it settles by itself):
+ * identity, operation,
  * binding, admission, retention, uncertainty. Pure: built from the row and from what was decided.
  */
 import { addMs } from "./clock.ts";

@@ -51,7 +51,7 @@ export interface Finding {
   readonly evidence: Readonly<Record<string, unknown>>;
   /**
    * Absence verdicts name what must be looked at directly right before they are spoken
-   * (design invariant 2); `null` for positive findings.
+   * (invariant 2); `null` for positive findings.
    */
   readonly look: Look | null;
 }

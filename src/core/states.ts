@@ -1,4 +1,4 @@
-/** The states of a row of the team's table (design.md section 4). */
+/** The states of a row of the team's table (README.md, your table). */
 export const INTENT_STATES = [
   "key_minted",
   "in_flight",

@@ -10,7 +10,7 @@ const TRIES = 4;
 /**
  * Does a pooler in transaction mode stand between us and PostgreSQL? Then two connections that
  * are open at once share one server process, which PostgreSQL itself never does. Session locks
- * and LISTEN do not work behind such a pooler (design section 10).
+ * and LISTEN do not work behind such a pooler (src/README.md, more than one machine).
  */
 export async function sharesSessions(pool: {
   readonly connect: () => Promise<Session>;

@@ -106,7 +106,7 @@ export async function judgeSources(deps: JudgeDeps): Promise<number> {
 }
 
 /**
- * Absence verdicts are spoken only after one direct look (design invariant 2). An incident that is
+ * Absence verdicts are spoken only after one direct look (invariant 2). An incident that is
  * open already was looked up when it was opened; facts close it.
  */
 async function lookBeforeSpeaking(

@@ -23,7 +23,7 @@ const NAMED_MAX = 5;
 /**
  * What got worse from `before` to `after`: a new charge, a higher severity, more money at risk, a
  * refund that failed. Empty when nothing did. Money in another currency is not compared: there is
- * no rate here (design invariant 8).
+ * no rate here (invariant 8).
  */
 export function whatGotWorse(code: Code, before: Facts, after: Facts): readonly Change[] {
   return [

@@ -16,7 +16,8 @@ export interface BudgetLine {
 }
 
 const MONTH_MS = BUDGET_DAYS * 86_400_000;
-// Stripe's floor of the read allocation, however few transactions there are (facts-stripe 2).
+// Stripe's floor of the read allocation, however few transactions there are (Stripe's
+// documentation).
 const READS_FLOOR = 10_000;
 // Payment intents, charges, refunds and disputes; one page each in a quiet hour.
 const LISTS = 4;

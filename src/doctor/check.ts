@@ -37,7 +37,8 @@ export function unreadable(name: string, error: unknown, advice: string): Check 
 }
 
 /**
- * Exit code of `doctor` (design section 8): 4 when something could not be read, 2 for another
+ * Exit code of `doctor` (README.md, outside contract): 4 when something could not be read, 2 for
+ * another
  * fault, 0 when remarks and warnings are all there is.
  */
 export function doctorExitCode(checks: readonly Check[]): 0 | 2 | 4 {

@@ -1,4 +1,7 @@
-/** What `explain --json` prints (design section 8): amounts as strings, times in ISO 8601. */
+/**
+ * What `explain --json` prints (README.md, outside contract): amounts as strings, times in ISO
+ * 8601.
+ */
 import type { Contract } from "../core/contract.ts";
 
 /** A row of the team's table. */

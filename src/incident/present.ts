@@ -1,4 +1,4 @@
-/** Incidents as `incidents list|show` gives them: design section 8. */
+/** Incidents as `incidents list|show` gives them: README.md, outside contract. */
 import type { Incident, IncidentStatus } from "../core/incident.ts";
 import { statusAt } from "../core/incident.ts";
 import type { EntryRow, IncidentFilter } from "../store/incident-list.ts";

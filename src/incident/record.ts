@@ -60,7 +60,7 @@ const NOTHING: Recorded = {
 
 /**
  * Opens, refreshes, worsens, closes and reopens incidents by the findings of one run, and puts the
- * messages about them into the outbox, all or nothing (design invariants 6 and 7).
+ * messages about them into the outbox, all or nothing (invariants 6 and 7).
  */
 export async function recordFindings(deps: RecordDeps, input: RecordInput): Promise<Recorded> {
   const findings = foldFindings(input.findings.map(storable));

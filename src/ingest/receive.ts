@@ -1,6 +1,6 @@
 /**
  * Receiving: check the signature over the raw bytes, reduce the event to what may be stored, store
- * it, and only then say 200 (design invariant 5). Nothing is worked on here, and no web framework
+ * it, and only then say 200 (invariant 5). Nothing is worked on here, and no web framework
  * is known here.
  */
 import type { Clock } from "../core/clock.ts";
@@ -162,7 +162,8 @@ async function storeEvent(deps: ReceiveDeps, raw: unknown): Promise<Answer> {
         `The body is correctly signed and is no event of Stripe's: ${outcome.seen}.`,
       );
     case "other_mode":
-      // Not an error of the sender's: one URL may serve both modes (facts-stripe.md, pitfall 13).
+      // Not an error of the sender's: one URL may serve both modes (Stripe's documentation, pitfall
+      // 13).
       deps.tallies.count("other_mode");
       return { status: 200, body: { received: true, stored: "ignored" } };
     case "foreign_account":
@@ -173,7 +174,7 @@ async function storeEvent(deps: ReceiveDeps, raw: unknown): Promise<Answer> {
   }
 }
 
-// Stripe's own word that an event was lost for good (facts-stripe.md section 3.3).
+// Stripe's own word that an event was lost for good (Stripe's documentation).
 const EVENT_LOST = "v2.core.health.event_generation_failure.resolved";
 
 async function commitEvent(deps: ReceiveDeps, event: ReadEvent): Promise<Answer> {

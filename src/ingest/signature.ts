@@ -1,5 +1,6 @@
 /**
- * Stripe's webhook signature, checked over the raw bytes at the time of receipt (facts-stripe.md
+ * Stripe's webhook signature, checked over the raw bytes at the time of receipt (Stripe's
+ * documentation
  * section 3.5, case B18). Unlike the SDK's check it refuses a future time too, and it tells a valid
  * signature with a stale time from a wrong one, so that a wrong clock can be named.
  */

@@ -1,5 +1,6 @@
 /**
- * Proof of absence at Stripe (design section 7): both object lists are completely read from before
+ * Proof of absence at Stripe (README.md, what it settles by itself): both object lists are
+ * completely read from before
  * the key was minted until past the last possible attempt, every owned object in that range is
  * told apart by a mark, and none carries a mark of the row. Search is never used (case B25).
  */

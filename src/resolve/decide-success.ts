@@ -1,4 +1,7 @@
-/** What becomes of a row whose payment succeeded at the provider (design sections 7 and 8). */
+/**
+ * What becomes of a row whose payment succeeded at the provider (README.md, what it settles by
+ * itself).
+ */
 import { invariant } from "../core/errors.ts";
 import type { Decision } from "./decision.ts";
 import type { OpenIntent, OwnCharge, RivalRow, Situation } from "./situation.ts";
@@ -94,7 +97,7 @@ const ACCOUNT_OR_ADDRESS = /^(acct_|0x)/i;
 
 function mismatch(intent: OpenIntent, charge: OwnCharge): "currency" | "amount" | "payee" | null {
   if (intent.currency !== charge.currency) return "currency";
-  // A capture below what was authorised is the merchant's choice and only a remark (section 8).
+  // A capture below what was authorised is the merchant's choice and only a remark.
   const partial = charge.amount === intent.amount && charge.amountCaptured < intent.amount;
   if (charge.amountCaptured !== intent.amount && !partial) return "amount";
   if (intent.payee === null || charge.payee === null) return null;

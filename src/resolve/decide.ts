@@ -1,5 +1,6 @@
 /**
- * The decision about one ambiguous intent, from its situation alone (design sections 7 and 8,
+ * The decision about one ambiguous intent, from its situation alone (README.md, what it settles by
+ * itself,
  * "Settled questions"). Success beats every failure, unknown is never turned into failed, and a
  * final state is never written.
  */

@@ -1,4 +1,4 @@
-/** What can be decided about an ambiguous intent (design section 7). */
+/** What can be decided about an ambiguous intent (README.md, what it settles by itself). */
 import { unreachable } from "../core/errors.ts";
 import type { AbsenceProof } from "./absence.ts";
 import type { OwnCharge } from "./situation.ts";

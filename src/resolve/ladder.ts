@@ -1,4 +1,7 @@
-/** The ladder of growing delays between the looks at one ambiguous row (design section 7). */
+/**
+ * The ladder of growing delays between the looks at one ambiguous row (README.md, what it settles
+ * by itself).
+ */
 import { addMs } from "../core/clock.ts";
 import type { RuleSettings } from "../core/settings.ts";
 import type { CandidateLimits } from "../store/ladder.ts";

@@ -1,5 +1,6 @@
 /**
- * Reads from Stripe what the decisions of one scope need, thriftily (design section 9): one shared
+ * Reads from Stripe what the decisions of one scope need, thriftily (README.md, what reading
+ * costs): one shared
  * walk for all rows, and look-ups by id only for their own objects that are not final.
  */
 import type { IntentRow } from "../core/intent.ts";

@@ -141,7 +141,7 @@ function failureCode(situation: Situation, why: "declined" | "canceled" | "absen
 }
 
 /**
- * The first seed's fingerprint: SHA-256 of `json.dumps({amount, currency, intent_id},
+ * The documented fingerprint: SHA-256 of `json.dumps({amount, currency, intent_id},
  * sort_keys=True)`, spelled as Python spells it.
  */
 export function seedFingerprint(row: Pick<IntentRow, "amount" | "currency" | "intentId">): string {

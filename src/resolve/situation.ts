@@ -74,7 +74,7 @@ export interface OwnCharge {
   readonly payee: string | null;
   readonly failureCode: string | null;
   readonly basis: string;
-  /** Its marks point to different rows (design section 5). */
+  /** Its marks point to different rows (src/README.md, matching). */
   readonly torn: boolean;
   readonly createdAt: Date;
 }

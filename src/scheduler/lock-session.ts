@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 /**
  * Session advisory locks on one connection of their own. PostgreSQL frees them the moment the
  * connection is gone, so the work of a killed replica is free at once and no lease has to run
- * out (design section 10).
+ * out (src/README.md, more than one machine).
  */
 export interface LockSession {
   /** True: the lock is ours now. False: somebody holds it, maybe this very session. */

@@ -95,7 +95,8 @@ export async function readEntries(db: Db, id: string): Promise<readonly EntryRow
 }
 
 /**
- * How many incidents make exit code 3 (design section 8): open or acknowledged ones of severity
+ * How many incidents make exit code 3 (README.md, outside contract): open or acknowledged ones of
+ * severity
  * warning or critical. A mute that has run out counts as open.
  */
 export async function countAlarming(db: Db, now: Date): Promise<number> {

@@ -15,7 +15,7 @@ export interface RowsAt {
 }
 
 // `recorded_as` keeps what the row said when it was first seen recorded: a later difference is
-// tampering, or a writer that reuses rows (design invariant 4).
+// tampering, or a writer that reuses rows (invariant 4).
 const UPSERT = `
 with read as (
   select r.*

@@ -1,6 +1,6 @@
 /**
  * How two statements about one object become one: pure, and the same for any order and any
- * repetition of the statements (design invariant 5). A row is the greatest statement seen, field by
+ * repetition of the statements (invariant 5). A row is the greatest statement seen, field by
  * field; nothing here depends on which came first.
  */
 import { invariant } from "../core/errors.ts";

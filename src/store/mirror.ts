@@ -1,6 +1,6 @@
 /**
  * The provider half of the mirror. Facts of any number, in any order and repetition, end in the
- * same rows (design invariant 5); only what really changed is marked for match.
+ * same rows (invariant 5); only what really changed is marked for match.
  */
 import type {
   ChargeFact,

@@ -17,7 +17,7 @@ export interface MonthlyReads {
 }
 
 const MS_PER_DAY = 86_400_000;
-/** Stripe's read allocation counts a rolling window of 30 days (facts-stripe 2). */
+/** Stripe's read allocation counts a rolling window of 30 days (Stripe's documentation). */
 export const BUDGET_DAYS = 30;
 // Stripe: "500 reads per transaction", and at least this many a month however small the account.
 const READS_PER_TRANSACTION = 500n;

@@ -1,4 +1,5 @@
-// Goal: every decision answers the six questions (design section 7), with amounts as strings.
+// Goal: every decision answers the six questions (README.md, what it settles by itself), with
+// amounts as strings.
 import { expect, test } from "vitest";
 
 import { contractOf } from "../../src/core/contract.ts";

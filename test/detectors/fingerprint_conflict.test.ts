@@ -1,4 +1,4 @@
-/** Only a difference in meaning is a conflict. Case B11 and the first seed's tampering test. */
+/** Only a difference in meaning is a conflict. Case B11 and a row that is tampered with. */
 import { createHash } from "node:crypto";
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";

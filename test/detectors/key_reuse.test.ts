@@ -1,4 +1,4 @@
-/** One key, one operation: the first seed's scoping rule. */
+/** One key, one operation: keys are scoped per account and kind of call. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { openWorld } from "../support/world.ts";

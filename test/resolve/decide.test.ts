@@ -1,4 +1,4 @@
-// Goal: the table of design section 7 and its settled questions, row by row.
+// Goal: the table of README.md (what it settles by itself) and its settled questions, row by row.
 // Method: pure situations in, decisions out; every row names what it expects, and why in its title.
 import { describe, expect, test } from "vitest";
 

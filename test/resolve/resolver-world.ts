@@ -61,7 +61,7 @@ export interface ResolverWorld {
   readonly close: () => Promise<void>;
 }
 
-// The first seed's table, with the columns that its own text adds later.
+// The documented table, with the columns that richer writers add.
 const TABLE = `
 create table public.payment_intents (
     intent_id        TEXT PRIMARY KEY,

@@ -1,5 +1,5 @@
 /**
- * Goal: merging is the same for any order and any repetition of statements (design invariant 5).
+ * Goal: merging is the same for any order and any repetition of statements (invariant 5).
  * Method: a property over facts of one object with equal, near and far versions; no database.
  */
 import fc from "fast-check";

@@ -7,7 +7,7 @@ export type IntentField = keyof IntentColumns;
 export type FieldKind = "text" | "amount" | "time" | "response" | "yes/no";
 
 export interface FieldRule {
-  /** Column of the first seed's table or of tallyd's superset; nothing else is guessed. */
+  /** Column of the documented table or of tallyd's superset; nothing else is guessed. */
   readonly column: string;
   readonly kind: FieldKind;
   /** A table without it cannot be used. */

@@ -5,7 +5,7 @@ interface Spelling {
   readonly text: (fields: FingerprintFields) => string;
 }
 
-/** What the seed's fingerprint covers. */
+/** What the documented fingerprint covers. */
 export interface FingerprintFields {
   readonly intentId: string;
   readonly amount: bigint;
@@ -37,7 +37,7 @@ function spell(layout: Layout, amountAsText: boolean, upper: boolean): Spelling[
   };
 }
 
-// The seed's own function first; then what differs between languages and writers (case B11).
+// The documented function first; then what differs between languages and writers (case B11).
 const SPELLINGS: readonly Spelling[] = (["python", "compact"] as const).flatMap((layout) =>
   [false, true].flatMap((amountAsText) =>
     [false, true].map((upper) => ({

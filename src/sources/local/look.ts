@@ -35,7 +35,7 @@ const LOOK_ROWS_MAX = 5_000;
 
 /**
  * Looks for rows by their marks right now, and stores what it finds: the last step before a verdict
- * that a row is missing (design invariant 2).
+ * that a row is missing (invariant 2).
  */
 export async function lookLocal(
   deps: ReaderDeps & { readonly own: Pool },

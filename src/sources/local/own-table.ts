@@ -7,8 +7,9 @@ import { withTx } from "../../store/tx.ts";
 const CREATE_LOCK = "hashtextextended('tallyd:own-table', 0)";
 
 /**
- * tallyd's own table for teams that have none: the first seed's table and what richer writers add
- * (design section 4). No check constrains it: what a writer put there is judged by tallyd and told
+ * tallyd's own table for teams that have none: the documented table and what richer writers add
+ * (README.md, your table). No check constrains it: what a writer put there is judged by tallyd and
+ * told
  * to people, it never stops a payment.
  */
 function tableDdl(table: string): string {

@@ -39,7 +39,7 @@ const CHAIN_CHARGE = /^eip155:\d+:0x/;
 /**
  * Rail and scope of a row: from its `rail`, else from its network, charge id or nonce, else Stripe.
  * An account id names a Stripe account only when that account is configured; every other value is
- * a name of the team's own on the platform account (design section 4).
+ * a name of the team's own on the platform account (README.md, your table).
  */
 export function placeRow(row: PlaceInput, settings: PlaceSettings): Place {
   const rail = row.rail?.trim().toLowerCase() ?? guessRail(row);

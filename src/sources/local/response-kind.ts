@@ -1,7 +1,7 @@
 import type { ResponseKind } from "../../core/intent.ts";
 
 // Error types that do not say what became of the money: the request may have run, or an earlier
-// one with the same key did (facts-stripe 1.4). They explain no failure.
+// one with the same key did (Stripe's documentation). They explain no failure.
 const AMBIGUOUS = new Set([
   "api_error",
   "api_connection_error",

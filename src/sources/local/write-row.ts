@@ -39,7 +39,7 @@ export type CasResult =
 // race.
 const STATEMENT_MAX_MS = 10_000;
 
-// States that somebody may have acted on: never written (design section 7).
+// States that somebody may have acted on: never written (README.md, what it settles by itself).
 const FINAL: readonly string[] = ["recorded", "failed_terminal"];
 
 class Abandoned extends Error {

@@ -21,7 +21,9 @@ export interface WriteVerdict {
   readonly faults: readonly string[];
 }
 
-/** What may be written: the seed's columns by name, or those that the mapping's `write` names. */
+/**
+ * What may be written: the documented columns by name, or those that the mapping's `write` names.
+ */
 export function judgeWrites(input: {
   readonly relation: Relation;
   readonly kind: LocalShape["kind"];

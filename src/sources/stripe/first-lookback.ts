@@ -13,7 +13,7 @@ export interface LookbackDeps {
   };
 }
 
-// design.md section 8: without being asked (`backfill`), nothing older than 30 days is read.
+// Without being asked (`backfill`), nothing older than 30 days is read.
 const UNASKED_MS_MAX = 30 * 86_400_000;
 
 /**

@@ -1,6 +1,7 @@
 /**
  * Marks: what ties a Stripe object to the team's own rows, and whether the object is ours at all
- * (design section 5). Only the configured metadata keys are read; the rest of the metadata is
+ * (src/README.md, matching). Only the configured metadata keys are read; the rest of the metadata
+ * is
  * neither kept nor counted beyond "there is some".
  */
 import { createHash } from "node:crypto";

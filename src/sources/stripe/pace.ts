@@ -31,7 +31,7 @@ export interface Pacer {
 
 const MS_PER_SECOND = 1_000;
 // A quarter of a second's worth may go at once: with the default of 20/s the first second then
-// holds 25 reads, which is Stripe's limit per endpoint (facts-stripe 2, rate limits).
+// holds 25 reads, which is Stripe's limit per endpoint (Stripe's documentation, rate limits).
 const BURST_SHARE = 0.25;
 // Slowest speed after repeated 429s: a sixteenth still moves, and leaves the rest to the user.
 const SLOWNESS_MAX = 16;

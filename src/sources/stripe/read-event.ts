@@ -207,7 +207,7 @@ function objectIdOf(object: unknown): string | null {
   return id.success ? id.data : null;
 }
 
-/** The only trace from a key to its object (facts-stripe.md section 2, `event.request`). */
+/** The only trace from a key to its object (Stripe's documentation, `event.request`). */
 function keyFacts(event: Omit<ReadEvent, "body" | "hopeless">, part: Part): KeyFact[] {
   const { scope, eventId, idempotencyKey, createdAt } = event;
   const type = event.type.replace(/^v1\./, "");

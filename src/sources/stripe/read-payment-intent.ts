@@ -26,7 +26,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   "payment_intent.requires_action": "requires_action",
 };
 
-// Methods that settle days after the confirmation (facts-stripe.md section 3.2).
+// Methods that settle days after the confirmation (Stripe's documentation).
 const ASYNCHRONOUS: ReadonlySet<string> = new Set([
   "ach_credit_transfer",
   "ach_debit",

@@ -1,6 +1,6 @@
 /**
  * The allow-list: exactly these fields of Stripe's objects are looked at, in every spelling that an
- * API version since 2020-08-27 gives them (facts-stripe.md section 3, case B22). zod drops all
+ * API version since 2020-08-27 gives them (Stripe's documentation, case B22). zod drops all
  * other fields, so e-mail addresses, names, card data and client secrets end here.
  */
 import { z } from "zod";

@@ -6,7 +6,7 @@ import { inspectLocal } from "../../../src/sources/local/inspect.ts";
 import type { PassDeps } from "../../../src/sources/local/pass.ts";
 import { placeSettings } from "../../../src/sources/local/place.ts";
 
-/** The first seed's table, exactly as printed there. */
+/** The documented table, exactly as README.md prints it. */
 export const SEED_DDL = `
 CREATE TABLE payment_intents (
     intent_id        TEXT PRIMARY KEY,

@@ -42,7 +42,7 @@ async function faultsOf(file?: unknown, env: Record<string, string> = {}): Promi
 }
 
 describe("inspectLocal", () => {
-  test("default: the seed's table as printed", async () => {
+  test("default: the documented table as printed", async () => {
     await db.pool.query(SEED_DDL);
     const shape = await inspect();
     expect(shape).toMatchObject({

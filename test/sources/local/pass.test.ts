@@ -94,7 +94,7 @@ describe("readChanges", () => {
     expect(await mirror("intent_id, xmin::text, ctid::text, seen_at")).toEqual(before);
   });
 
-  test("behavior: fields of the seed's row (integer as bigint, char(3) trimmed: case B33)", async () => {
+  test("behavior: fields of the documented row (integer as bigint, char(3) trimmed: case B33)", async () => {
     await seedTable();
     await team.pool.query(
       `insert into payment_intents values ('i1', 'acct_1', 2147483647, 'EU ', 'k1', 'recorded',
