@@ -1,4 +1,5 @@
 /** One complete pass over all sources, in order: what `tallyd once` does. */
+import { addAllDue } from "../store/due.ts";
 import type { JobCounts } from "../scheduler/job.ts";
 import { fastUntilQuiet } from "./fast-path.ts";
 import {
@@ -33,6 +34,8 @@ export interface PassOptions {
 // Objects may name further ones; each round of look-ups goes one step deeper. A payment is four
 // objects deep (dispute, charge, intent, refund), and what is left over stays in the queue.
 const REFETCH_ROUNDS_MAX = 20;
+// Ten batches of the judge: a few seconds.
+const JUDGE_ALL_MAX = 5_000;
 // Alerts of one pass; one that has more tells the rest at the daemon's next beat or pass.
 const DELIVER_MAX = 1_000;
 
@@ -70,6 +73,9 @@ export async function onePass(tallyd: Tallyd, options: PassOptions): Promise<Pas
     if ((counts["fetched"] ?? 0) + (counts["missing"] ?? 0) === 0) break;
   }
   await step("resolve", () => resolveRows(tallyd, true, signal));
+  // Thresholds may have changed since the last pass, and time has passed: everything is judged
+  // anew where that is cheap; `audit` does it at any size.
+  await addAllDue(tallyd.pool, { at: await tallyd.now(), limit: JUDGE_ALL_MAX });
   // What was written to the team's table is read back, so that its incidents close in this pass.
   await step("local", () => readLocal(tallyd, "changes"));
   await judge();

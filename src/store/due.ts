@@ -82,3 +82,37 @@ export async function widenByIncidents(db: Db, operationIds: readonly string[]):
   );
   return result.rows.map((row) => row.operation_id);
 }
+
+/**
+ * Makes every operation due at `at` where there are at most `limit` of them, else those that have
+ * an open incident. Answers how many.
+ */
+export async function addAllDue(
+  db: Db,
+  input: { readonly at: Date; readonly limit: number },
+): Promise<number> {
+  const result = await db.query(
+    `with known as (
+       select operation_id from tallyd.intent_match
+        union
+       select operation_id from tallyd.charge_match
+     ), sized as (
+       select count(*) <= $2 as few
+         from (select from known limit $2 + 1) as first
+     )
+     insert into tallyd.due (operation_id, due_at)
+     select k.operation_id, $1
+       from known k
+      cross join sized s
+      where s.few
+         or exists (
+              select
+                from tallyd.incident i
+               where i.operation_id = k.operation_id
+                 and i.status <> 'closed'
+            )
+         on conflict do nothing`,
+    [input.at, input.limit],
+  );
+  return result.rowCount ?? 0;
+}
