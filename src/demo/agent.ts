@@ -125,6 +125,28 @@ function chargeOf(intent: Stripe.PaymentIntent): string {
   return typeof charge === "string" ? charge : (charge?.id ?? "");
 }
 
+/** Creates a payment intent and has a card declined on it; answers its id. It can still be paid. */
+export async function payDeclined(deps: AgentDeps, purchase: Purchase): Promise<string> {
+  const made = await deps.stripe.paymentIntents.create(
+    {
+      amount: purchase.amount,
+      currency: purchase.currency,
+      customer: purchase.customer,
+      metadata: { intent_id: purchase.intentId, reference: purchase.reference ?? "" },
+    },
+    { idempotencyKey: purchase.key },
+  );
+  await deps.stripe.paymentIntents
+    .confirm(made.id, { payment_method: "pm_card_chargeDeclined" })
+    .catch(() => undefined);
+  return made.id;
+}
+
+/** Pays a declined payment intent by another card. */
+export async function payByOtherCard(deps: AgentDeps, paymentIntent: string): Promise<void> {
+  await deps.stripe.paymentIntents.confirm(paymentIntent, { payment_method: "pm_card_visa" });
+}
+
 /** The whole honest way: mint, mark, call, record. */
 export async function payHonestly(deps: AgentDeps, purchase: Purchase): Promise<string> {
   await mint(deps, purchase);

@@ -1,5 +1,5 @@
 /** Honest payments that look like trouble: nothing may be found about any of them. */
-import { mint, move, pay, payHonestly } from "./agent.ts";
+import { mint, move, pay, payByOtherCard, payDeclined, payHonestly } from "./agent.ts";
 import { loseAnswer } from "./scenarios-double.ts";
 import { NOTHING } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
@@ -58,20 +58,9 @@ const secondCard: Scenario = {
     const purchase = deps.purchase("second-card");
     await mint(deps, purchase);
     await move(deps, purchase.intentId, "in_flight");
-    const made = await deps.stripe.paymentIntents.create(
-      {
-        amount: purchase.amount,
-        currency: purchase.currency,
-        customer: purchase.customer,
-        metadata: { intent_id: purchase.intentId, reference: purchase.reference ?? "" },
-      },
-      { idempotencyKey: purchase.key },
-    );
-    await deps.stripe.paymentIntents
-      .confirm(made.id, { payment_method: "pm_card_chargeDeclined" })
-      .catch(() => undefined);
-    await deps.stripe.paymentIntents.confirm(made.id, { payment_method: "pm_card_visa" });
-    await move(deps, purchase.intentId, "recorded", { chargeId: made.id });
+    const paymentIntent = await payDeclined(deps, purchase);
+    await payByOtherCard(deps, paymentIntent);
+    await move(deps, purchase.intentId, "recorded", { chargeId: paymentIntent });
     return NOTHING;
   },
 };

@@ -1,5 +1,5 @@
 /** Trouble with one payment: no row, no end, another state, another amount, another key. */
-import { mint, move, pay, payHonestly } from "./agent.ts";
+import { mint, move, pay, payByOtherCard, payDeclined, payHonestly } from "./agent.ts";
 import { loseAnswer } from "./scenarios-double.ts";
 import type { ExpectedResolution, Injected, Scenario } from "./scenario.ts";
 
@@ -60,21 +60,10 @@ const lateSuccess: Scenario = {
     const purchase = deps.purchase("late-success");
     await mint(deps, purchase);
     await move(deps, purchase.intentId, "in_flight");
-    const made = await deps.stripe.paymentIntents.create(
-      {
-        amount: purchase.amount,
-        currency: purchase.currency,
-        customer: purchase.customer,
-        metadata: { intent_id: purchase.intentId, reference: purchase.reference ?? "" },
-      },
-      { idempotencyKey: purchase.key },
-    );
-    await deps.stripe.paymentIntents
-      .confirm(made.id, { payment_method: "pm_card_chargeDeclined" })
-      .catch(() => undefined);
+    const paymentIntent = await payDeclined(deps, purchase);
     const error = { type: "card_error", code: "card_declined" };
     await move(deps, purchase.intentId, "failed_terminal", { response: { error } });
-    await deps.stripe.paymentIntents.confirm(made.id, { payment_method: "pm_card_visa" });
+    await payByOtherCard(deps, paymentIntent);
     return { expected: [{ code: "state_drift", intents: [purchase.intentId] }] };
   },
 };
