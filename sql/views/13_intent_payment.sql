@@ -20,4 +20,12 @@ union
 select i.intent_id, p.scope, p.id, 'metadata'
   from tallyd.intent_fact i
   join tallyd.stripe_payment_intent p on p.intent_mark = i.intent_id and p.scope = i.scope
- where i.pays;
+ where i.pays
+union
+-- What the order number alone ties to a row: the match step has settled that they are each other's.
+select m.intent_id, p.scope, p.id, 'reference'
+  from tallyd.charge_match m
+  join tallyd.charge c using (scope, charge_id)
+  join tallyd.stripe_payment_intent p on p.scope = c.scope and p.id = c.payment_intent
+ where m.basis = 'reference'
+   and m.intent_id is not null;
