@@ -109,15 +109,19 @@ describe.each(["seed", "own"] as const)("%s table", (table) => {
     expect(about(first, "B29b")).toEqual([]);
   });
 
-  it.runIf(table === "own")("B29: refunds that add up to more than Stripe's are drift", () => {
-    expect(about(first, "B29c")).toContain("refund_drift critical");
-  });
+  if (table === "own") {
+    it("B29: refunds that add up to more than Stripe's are drift", () => {
+      expect(about(first, "B29c")).toContain("refund_drift critical");
+    });
+  }
 
-  it.runIf(table === "own")("B11: a fingerprint that differs in meaning from its row", () => {
-    expect(about(first, "B11a")).toEqual(["fingerprint_conflict critical"]);
-    expect(about(first, "B11b")).toEqual([]);
-    expect(about(first, "B11c")).toEqual([]);
-  });
+  if (table === "own") {
+    it("B11: a fingerprint that differs in meaning from its row", () => {
+      expect(about(first, "B11a")).toEqual(["fingerprint_conflict critical"]);
+      expect(about(first, "B11b")).toEqual([]);
+      expect(about(first, "B11c")).toEqual([]);
+    });
+  }
 });
 
 async function stageLost(): Promise<void> {
