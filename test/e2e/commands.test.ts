@@ -1,5 +1,6 @@
 /**
- * Goal: the commands of the outside contract: what people do with incidents, `explain`, the modes of
+ * Goal: the commands of the outside contract: what people do with incidents, `explain`, the modes
+ * of
  * resolving, audit, backfill, the views, a mapped table, and the real process.
  */
 import { execFile } from "node:child_process";

@@ -1,5 +1,6 @@
 /**
- * The README is held to the code: every setting with its default, every finding with its title, every
+ * The README is held to the code: every setting with its default, every finding with its title,
+ * every
  * command, and both commands of a fresh machine.
  */
 import { readFileSync } from "node:fs";
