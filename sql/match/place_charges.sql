@@ -49,7 +49,8 @@ with work as (
   -- A reference belongs to an account's name space: it is adopted when one account alone uses it.
   select w.scope, w.charge_id, min(i.account_id) as account_id
     from work w
-    join tallyd.intent_fact i on i.reference = w.reference and i.scope = w.scope
+    join tallyd.intent_match m on m.reference = w.reference
+    join tallyd.intent_fact i on i.intent_id = m.intent_id and i.scope = w.scope
    group by w.scope, w.charge_id
   having count(distinct i.account_id) = 1
 ), wanted as (

@@ -2,8 +2,10 @@
 
 create table tallyd.intent_match (
   intent_id    text primary key check (char_length(intent_id) <= 600),
-  operation_id text not null check (char_length(operation_id) <= 1300)
+  operation_id text not null check (char_length(operation_id) <= 1300),
+  reference    text check (char_length(reference) <= 600)            -- the row's own, else that of its charges
 );
+create index intent_match_reference on tallyd.intent_match (reference) where reference is not null;
 create index intent_match_operation on tallyd.intent_match (operation_id);
 
 create table tallyd.charge_match (

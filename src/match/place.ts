@@ -25,6 +25,8 @@ const sql = {
   placeIntents: readNamedSql("match/place_intents.sql"),
   placeCharges: readNamedSql("match/place_charges.sql"),
   fillByReference: readNamedSql("match/fill_by_reference.sql"),
+  owners: readNamedSql("match/owners.sql"),
+  namesakes: readNamedSql("match/namesakes.sql"),
   schedule: readNamedSql("match/schedule.sql"),
 };
 
@@ -51,14 +53,23 @@ export async function placeChanged(
   const note = (rows: readonly { readonly operation_id: string | null }[]): void => {
     for (const row of rows) if (row.operation_id !== null) touched.add(row.operation_id);
   };
-  note(await runNamed<OperationRow>(tx, sql.placeIntents, { intents }));
   const charges = await relatedCharges(tx, changed, intents);
-  note(
-    await runNamed<OperationRow>(tx, sql.placeCharges, {
-      scopes: charges.map((charge) => charge.scope),
-      charge_ids: charges.map((charge) => charge.charge_id),
-    }),
-  );
+  const placeCharges = async (list: readonly ChargeKey[]): Promise<void> => {
+    note(await runNamed<OperationRow>(tx, sql.placeCharges, keysOf(list)));
+  };
+  // Charges find their rows, rows take their names from themselves or from their charges, and then
+  // the charges of those names go to the operations of the rows.
+  const owners = new Set(intents);
+  const noteOwners = async (): Promise<void> => {
+    const rows = await runNamed<{ intent_id: string }>(tx, sql.owners, keysOf(charges));
+    for (const row of rows) owners.add(row.intent_id);
+  };
+  await noteOwners();
+  await placeCharges(charges);
+  await noteOwners();
+  note(await runNamed<OperationRow>(tx, sql.placeIntents, { intents: [...owners] }));
+  const namesakes = await runNamed<ChargeKey>(tx, sql.namesakes, { intents: [...owners] });
+  await placeCharges([...charges, ...namesakes]);
   note(await operationsOfPayments(tx, changed));
   const operations = [...touched];
   await runNamed(tx, sql.fillByReference, { operations });
@@ -67,10 +78,7 @@ export async function placeChanged(
   return { changed: changed.length, operations, unowned, more: changed.length === CHANGED_MAX };
 }
 
-async function countUnowned(
-  tx: PoolClient,
-  charges: readonly { readonly scope: string; readonly charge_id: string }[],
-): Promise<number> {
+async function countUnowned(tx: PoolClient, charges: readonly ChargeKey[]): Promise<number> {
   const result = await tx.query<{ n: number }>(
     `select count(*)::int as n
        from unnest($1::text[], $2::text[]) as c (scope, charge_id)
@@ -79,6 +87,20 @@ async function countUnowned(
     [charges.map((charge) => charge.scope), charges.map((charge) => charge.charge_id)],
   );
   return result.rows[0]?.n ?? 0;
+}
+
+interface ChargeKey {
+  readonly scope: string;
+  readonly charge_id: string;
+}
+
+/** The parameters of a statement over charges, each charge once. */
+function keysOf(list: readonly ChargeKey[]): { scopes: string[]; charge_ids: string[] } {
+  const distinct = [...new Map(list.map((key) => [`${key.scope} ${key.charge_id}`, key])).values()];
+  return {
+    scopes: distinct.map((key) => key.scope),
+    charge_ids: distinct.map((key) => key.charge_id),
+  };
 }
 
 interface OperationRow {
@@ -135,7 +157,7 @@ async function relatedCharges(
   tx: PoolClient,
   changed: readonly ChangedRow[],
   intents: readonly string[],
-): Promise<{ scope: string; charge_id: string }[]> {
+): Promise<ChargeKey[]> {
   const charges = changed.filter((row) => row.kind === "charge");
   const payments = changed.filter((row) => row.kind === "payment_intent");
   return runNamed(tx, sql.relatedCharges, {

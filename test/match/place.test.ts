@@ -36,6 +36,12 @@ const ARRIVALS: readonly Arrival[] = [
   (w) => w.charge({ id: "ch_8", keys: ["k8"] }),
   (w) => w.charge({ id: "ch_9", keys: ["k8"] }),
   (w) => w.payment({ id: "pi_4", status: "succeeded" }),
+  // Order numbers that the provider's metadata alone knows.
+  (w) => w.intent({ id: "L5", charge: "ch_a" }),
+  (w) => w.intent({ id: "L6", charge: "ch_b" }),
+  (w) => w.charge({ id: "ch_a", reference: "o-5" }),
+  (w) => w.charge({ id: "ch_b", reference: "o-5" }),
+  (w) => w.charge({ id: "ch_c", reference: "o-5" }),
 ];
 
 async function placements(): Promise<unknown> {
@@ -96,6 +102,9 @@ test("behavior: what belongs where", async () => {
     "ch_7 - intent:L9",
     "ch_8 - key:platform/test:k8",
     "ch_9 - key:platform/test:k8",
+    "ch_a L5 ref:A:o-5",
+    "ch_b L6 ref:A:o-5",
+    "ch_c - ref:A:o-5",
   ]);
 });
 
