@@ -2,6 +2,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import { messageOf } from "../core/message.ts";
+import { visibleText } from "../core/visible.ts";
 import { jsonText } from "./json.ts";
 
 /** How much is written; each level contains the ones after it. */
@@ -42,7 +43,7 @@ export function createLog(options: {
       const values = plainFields(fields, level === "debug");
       const at = options.clock.now().toISOString();
       const text = options.terminal
-        ? readable(at, of, message, values)
+        ? visibleText(readable(at, of, message, values))
         : jsonText({ at, level: of, message, ...values });
       options.write(`${redact(text, secrets).slice(0, LINE_CHARS_MAX)}\n`);
     };

@@ -2,6 +2,7 @@
 import { loadOwnSettings } from "../config/load-settings.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Settings } from "../core/settings.ts";
+import { visibleText } from "../core/visible.ts";
 import { parseCommandLine, wantsJson } from "./arguments.ts";
 import { EXIT } from "./command.ts";
 import type { Command, CommandContext, CommandResult, ExitCode, Output } from "./command.ts";
@@ -52,7 +53,9 @@ export async function main(argv: readonly string[], deps: MainDeps): Promise<Exi
     return result.exitCode;
   } catch (error) {
     const failure = deps.signal.aborted ? interrupted(deps.signal) : failureOf(error);
-    const text = json ? jsonText(failureJson(failure), JSON_INDENT) : failureText(failure);
+    const text = json
+      ? jsonText(failureJson(failure), JSON_INDENT)
+      : visibleText(failureText(failure));
     const write = json ? deps.output.stdout : deps.output.stderr;
     write(`${redact(text, secrets)}\n`);
     if (shown.stacks && error instanceof Error && error.stack !== undefined) {
@@ -134,5 +137,5 @@ function namesOf(commands: readonly Command[]): string[] {
 
 function print(output: Output, json: boolean, result: CommandResult): void {
   if (json) output.stdout(`${jsonText(result.json, JSON_INDENT)}\n`);
-  else if (result.text !== "") output.stdout(`${result.text}\n`);
+  else if (result.text !== "") output.stdout(`${visibleText(result.text)}\n`);
 }

@@ -2,6 +2,7 @@
  * What is known about one purchase as text for a terminal: answers first, then its story in time.
  */
 import { formatAmount } from "../core/money.ts";
+import { visibleLine } from "../core/visible.ts";
 import type {
   Explained,
   ExplainedCharge,
@@ -39,7 +40,9 @@ export function explainText(explained: Explained<IncidentLine>): string {
     "",
     "what is proven to be read:",
     ...explained.coverage.map((source) => `  ${coverageLine(source)}`),
-  ].join("\n");
+  ]
+    .map(visibleLine)
+    .join("\n");
 }
 
 function headLines(explained: Explained<IncidentLine>): string[] {

@@ -3,6 +3,8 @@ import { userInfo } from "node:os";
 import { CODES } from "../../core/finding.ts";
 import type { Severity } from "../../core/finding.ts";
 import { addMs } from "../../core/clock.ts";
+import { formatAmount } from "../../core/money.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { acknowledge, closeByPerson, mute } from "../../incident/act.ts";
 import type { Act } from "../../incident/act.ts";
 import { listIncidents, presentIncident, showIncident } from "../../incident/present.ts";
@@ -157,7 +159,9 @@ function muteEnd({ flags }: CommandContext): (now: Date) => Date | null {
 }
 
 function amountText({ amountAtRisk, currency }: IncidentJson): string {
-  return amountAtRisk === null ? "" : `${amountAtRisk} ${currency ?? ""}`.trim();
+  if (amountAtRisk === null) return "";
+  // A sum over currencies that differ has none, and no unit.
+  return currency === null ? amountAtRisk : formatAmount(BigInt(amountAtRisk), currency);
 }
 
 function detailText(one: IncidentDetailJson): string {
@@ -170,14 +174,16 @@ function detailText(one: IncidentDetailJson): string {
     one.summary,
     "",
     `what to do: ${one.advice}`,
-    ...(one.amountAtRisk === null ? [] : [`at risk (minor units): ${amountText(one)}`]),
+    ...(one.amountAtRisk === null ? [] : [`at risk: ${amountText(one)}`]),
     ...(one.operation === null ? [] : [`operation: ${one.operation}`]),
     ...(one.intents.length === 0 ? [] : [`intents: ${one.intents.join(", ")}`]),
     ...(one.charges.length === 0 ? [] : [`charges: ${one.charges.join(", ")}`]),
     `evidence: ${JSON.stringify(one.evidence)}`,
     "history (UTC):",
     ...history,
-  ].join("\n");
+  ]
+    .map(visibleLine)
+    .join("\n");
 }
 
 async function databaseNow(db: Db): Promise<Date> {
