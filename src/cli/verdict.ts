@@ -20,13 +20,17 @@ export async function verdictOf(
 ): Promise<Verdict> {
   const open = await countAlarming(tallyd.pool, await tallyd.now());
   const lines = [
-    open === 0
-      ? "nothing is open"
-      : `${String(open)} incidents are open: see tallyd incidents list`,
+    openText(open),
     ...failures.map(({ source, scope, message }) => `NOT READ ${source} of ${scope}: ${message}`),
   ];
   if (failures.length > 0) return { exitCode: EXIT.unreadable, open, lines };
   return { exitCode: open > 0 ? EXIT.incidents : EXIT.ok, open, lines };
+}
+
+function openText(open: number): string {
+  if (open === 0) return "nothing is open";
+  const what = open === 1 ? "1 incident is open" : `${String(open)} incidents are open`;
+  return `${what}: see tallyd incidents list`;
 }
 
 /** Counts as one line: `changed 3, faulty 1`; zeros are left out. */

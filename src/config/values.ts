@@ -83,11 +83,14 @@ export function oneOf<const T extends string>(words: readonly T[]): Value<T> {
   return value(allowed, (raw) => words.find((word) => word === raw));
 }
 
-export const databaseUrl = value("a URL postgres://user:password@host:port/database", (raw) => {
-  if (typeof raw !== "string" || !URL.canParse(raw.trim())) return undefined;
-  const { protocol } = new URL(raw.trim());
-  return protocol === "postgres:" || protocol === "postgresql:" ? raw.trim() : undefined;
-});
+export const databaseUrl = value(
+  "a URL postgres://USER@HOST:PORT/DATABASE, with a password or without",
+  (raw) => {
+    if (typeof raw !== "string" || !URL.canParse(raw.trim())) return undefined;
+    const { protocol } = new URL(raw.trim());
+    return protocol === "postgres:" || protocol === "postgresql:" ? raw.trim() : undefined;
+  },
+);
 
 /** An http or https address, without a slash at its end. */
 export const webAddress = value("an http:// or https:// URL", (raw) => {
