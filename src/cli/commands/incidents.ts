@@ -139,7 +139,8 @@ async function act(
         ? await mute(pool, { ...deed, until: wanted.until(now) })
         : await closeByPerson(pool, deed);
   const json = presentIncident(after, now);
-  const until = json.mutedUntil === null ? "" : ` until ${json.mutedUntil}`;
+  const end = json.mutedUntil ?? "it gets worse";
+  const until = json.status === "muted" ? ` until ${end}` : "";
   return { exitCode: EXIT.ok, json, text: `${json.id} is ${json.status}${until}` };
 }
 
