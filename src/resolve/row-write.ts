@@ -90,8 +90,7 @@ function recordedFields(
 
 /**
  * The provider's object, reduced, in Stripe's own shape so that code which replays a stored
- * response finds what it looks for. Stripe writes amounts as whole numbers; they have at most 12
- * digits.
+ * response finds what it looks for. Stripe writes amounts as whole numbers.
  */
 function successResponse(
   charge: OwnCharge,
@@ -102,10 +101,10 @@ function successResponse(
   return {
     id,
     object: asPayment ? "payment_intent" : "charge",
-    amount: Number(charge.amount),
+    amount: wireAmount(charge.amount),
     ...(asPayment
-      ? { amount_received: Number(charge.amountCaptured) }
-      : { amount_captured: Number(charge.amountCaptured) }),
+      ? { amount_received: wireAmount(charge.amountCaptured) }
+      : { amount_captured: wireAmount(charge.amountCaptured) }),
     currency: charge.currency,
     status: asPayment ? (payment?.status ?? "succeeded") : charge.status,
     payment_intent: charge.paymentIntent,
@@ -157,4 +156,10 @@ function pythonString(text: string): string {
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+/** Minor units as JSON's number where it holds them exactly, else their digits: never rounded. */
+export function wireAmount(minor: bigint): number | string {
+  const number = Number(minor);
+  return Number.isSafeInteger(number) ? number : minor.toString();
 }
