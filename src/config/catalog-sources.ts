@@ -149,6 +149,6 @@ export const STRIPE: readonly CatalogEntry[] = [
     path: "chains",
     default: null,
     unit: "json",
-    meaning: "chains to watch; accepted and checked, but not read by this build yet",
+    meaning: "chains to watch, as the `chains` block of the settings file",
   },
 ];

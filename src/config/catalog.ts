@@ -195,6 +195,7 @@ const BEATS: readonly CatalogEntry[] = [
   duration("EVENTS_BEAT", "beats.events", "10m", "Stripe's events list is swept"),
   duration("LISTS_BEAT", "beats.lists", "1h", "Stripe's object lists are walked"),
   duration("AUDIT_BEAT", "beats.audit", "24h", "all operations are judged again"),
+  duration("CHAINS_BEAT", "beats.chains", "15s", "new blocks of the chains are read"),
 ];
 
 /** The whole catalogue, in the order in which it is shown. */

@@ -47,6 +47,7 @@ export function describeSettings(settings: Settings): Readonly<Record<string, st
     EVENTS_BEAT: formatDuration(beats.eventsMs),
     LISTS_BEAT: formatDuration(beats.listsMs),
     AUDIT_BEAT: formatDuration(beats.auditMs),
+    CHAINS_BEAT: formatDuration(beats.chainsMs),
   };
   return Object.fromEntries(
     CATALOG.map((entry) => entry.env ?? entry.path ?? "").map((name) => [name, shown[name] ?? ""]),

@@ -124,6 +124,7 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
       eventsMs: beats.events,
       listsMs: beats.lists,
       auditMs: beats.audit,
+      chainsMs: beats.chains,
     },
     timeZone: checked.timeZone,
     logLevel: checked.logLevel,

@@ -115,6 +115,7 @@ const beats = z.strictObject({
   events: withDefault("beats.events", values.beat),
   lists: withDefault("beats.lists", values.beat),
   audit: withDefault("beats.audit", values.beat),
+  chains: withDefault("beats.chains", values.beat),
 });
 
 /** The file's shape with the environment laid over it. */

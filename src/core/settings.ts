@@ -78,6 +78,39 @@ export interface StripeSettings {
   readonly readsPerSecond: number;
 }
 
+/** A token of a chain; matched by its address, never by its symbol (case B40). */
+export interface ChainToken {
+  /** Lower case. */
+  readonly address: string;
+  /** As people write it, e.g. `USDC`; its lower case is the currency of its amounts. */
+  readonly symbol: string;
+  /** As configured or well known, checked against the contract; `null`: read from it. */
+  readonly decimals: number | null;
+}
+
+/** `safe`, `finalized`, or a number of blocks where a chain has no such tags. */
+export type Finality = "safe" | "finalized" | number;
+
+/** A chain that is watched. */
+export interface ChainSettings {
+  /** CAIP-2, e.g. `eip155:8453`; also the scope of everything on it. */
+  readonly chainId: string;
+  /** Secret: endpoints carry their keys in the path. */
+  readonly rpcUrls: readonly string[];
+  readonly tokens: readonly ChainToken[];
+  /** Known bridged twins of the tokens: watched, told apart, never accepted as payment. */
+  readonly otherTokens: readonly ChainToken[];
+  /** Our own wallets that pay, lower case. */
+  readonly payers: readonly string[];
+  /** Addresses that are paid for us, lower case. */
+  readonly payees: readonly string[];
+  /** First block to read; `null`: from before the oldest row that is open. */
+  readonly startBlock: number | null;
+  readonly finality: Finality;
+  /** Machine Payments Protocol: transfers with a memo, and nonces made from a challenge. */
+  readonly mpp: { readonly realm: string } | null;
+}
+
 export interface SpendCap {
   readonly per: "operation" | "account" | "day";
   readonly currency: string;
@@ -118,8 +151,7 @@ export interface Settings {
   readonly dataDir: string;
   readonly intents: Omit<IntentsSettings, "databaseUrl"> & { readonly databaseUrl: string | null };
   readonly stripe: StripeSettings;
-  /** Chain blocks, checked for shape only: this build does not read chains yet. */
-  readonly chains: readonly unknown[];
+  readonly chains: readonly ChainSettings[];
   readonly slackWebhookUrl: string | null;
   readonly slackCriticalWebhookUrl: string | null;
   /** For links in alerts; `null`: no link, the command is named instead. */
@@ -139,6 +171,7 @@ export interface Settings {
     readonly eventsMs: number;
     readonly listsMs: number;
     readonly auditMs: number;
+    readonly chainsMs: number;
   };
   readonly timeZone: string;
   readonly logLevel: "debug" | "info" | "warn" | "error";

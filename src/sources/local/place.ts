@@ -21,10 +21,7 @@ export interface PlaceSettings {
 /** The part of the settings that places rows. */
 export function placeSettings(settings: Pick<Settings, "stripe" | "chains">): PlaceSettings {
   const { accounts, livemode } = settings.stripe;
-  const chainIds = settings.chains.flatMap((chain) => {
-    if (typeof chain !== "object" || chain === null || !("chainId" in chain)) return [];
-    return typeof chain.chainId === "string" ? [chain.chainId] : [];
-  });
+  const chainIds = settings.chains.map((chain) => chain.chainId);
   return { accounts, livemode, chainIds };
 }
 
