@@ -179,7 +179,9 @@ export async function nearestIds(db: Db, id: string): Promise<string[]> {
      (select m.charge_id
         from tallyd.charge_match m
        where starts_with(m.charge_id, $1)
+       order by m.charge_id
        limit $2)
+      order by id
       limit $2`,
     [start, NEAREST_MAX],
   );

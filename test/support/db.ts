@@ -1,11 +1,9 @@
-import { randomBytes } from "node:crypto";
-
 import pg from "pg";
 import type { Pool } from "pg";
 import { inject } from "vitest";
 
 import { openPool } from "../../src/store/pool.ts";
-import { TEMPLATE_DATABASE } from "./template.ts";
+import { ownName, withDatabase } from "./test-server.ts";
 
 /** A database of one test file's own. */
 export interface TestDb {
@@ -32,10 +30,10 @@ export async function createTestDb(
   if (template === "migrated" && fault !== "") {
     throw new Error(`the migrated template database could not be made: ${fault}`);
   }
-  const name = `test_${String(process.pid)}_${randomBytes(6).toString("hex")}`;
-  const source = template === "migrated" ? TEMPLATE_DATABASE : "template0";
+  const name = ownName("tallyd_test");
+  const source = template === "migrated" ? inject("testTemplate") : "template0";
   await runAsAdmin(`create database ${name} template ${source}`);
-  const url = databaseUrl(name);
+  const url = withDatabase(inject("testServerUrl"), name);
   const pool = openPool({ url, applicationName: "tallyd-test", max: POOL_MAX });
   const close = async (): Promise<void> => {
     if (!pool.ended) await pool.end();
@@ -43,13 +41,6 @@ export async function createTestDb(
     await runAsAdmin(`drop database if exists ${name} with (force)`);
   };
   return { url, pool, close };
-}
-
-/** URL of a database on the run's server. */
-function databaseUrl(name: string): string {
-  const url = new URL(inject("testServerUrl"));
-  url.pathname = `/${name}`;
-  return url.href;
 }
 
 async function runAsAdmin(statement: string): Promise<void> {
