@@ -1,3 +1,5 @@
+import { UnreadableError } from "../core/errors.ts";
+import { messageOf } from "../core/message.ts";
 import { stripeScope } from "../core/scope.ts";
 import type { Settings } from "../core/settings.ts";
 import type { ListResource, StripeReader } from "../sources/stripe/client.ts";
@@ -15,7 +17,7 @@ const RESOURCES: readonly ListResource[] = [
   "events",
 ];
 
-/** The key: there, read-only as far as that shows, of the right mode, and allowed to read. */
+/** The key: there, of which kind, of the right mode, and what it may read. */
 export async function checkStripe(settings: Settings, probe: StripeProbe | null): Promise<Check[]> {
   const { apiKey, livemode, accounts } = settings.stripe;
   if (apiKey === null || probe === null) {
@@ -28,8 +30,7 @@ export async function checkStripe(settings: Settings, probe: StripeProbe | null)
       }),
     ];
   }
-  const mode = `${livemode ? "live" : "test"} mode`;
-  const checks = [kindOfKey(apiKey, mode)];
+  const checks = [kindOfKey(apiKey, livemode)];
   try {
     const account = await probe.account();
     checks.push(
@@ -37,7 +38,7 @@ export async function checkStripe(settings: Settings, probe: StripeProbe | null)
     );
   } catch (error) {
     // A restricted key may read payments and not the account itself: the lists decide.
-    const seen = error instanceof Error ? error.message : String(error);
+    const seen = refusal(error);
     const meaning = "the account's name is not shown";
     checks.push(told("Stripe account", "remark", { seen, meaning, advice: "" }));
   }
@@ -46,28 +47,57 @@ export async function checkStripe(settings: Settings, probe: StripeProbe | null)
   return checks;
 }
 
-function kindOfKey(apiKey: string, mode: string): Check {
-  if (apiKey.startsWith("rk_")) return fine("Stripe key", `restricted key, ${mode}`);
+function kindOfKey(apiKey: string, livemode: boolean): Check {
+  const mode = `${livemode ? "live" : "test"} mode`;
+  const page = `https://dashboard.stripe.com/${livemode ? "" : "test/"}apikeys`;
+  if (apiKey.startsWith("rk_")) {
+    // No remark of this kind can turn "ok": Stripe shows a key's rights to people alone, and to
+    // try a write is what tallyd never does (invariant 1).
+    return told("Stripe key", "remark", {
+      seen: `restricted key (rk_…), ${mode}; whether it may write cannot be seen from here`,
+      meaning:
+        "what it may read is tried below; a right to write shows only when something is written, " +
+        "and tallyd never tries",
+      advice:
+        `look at the key under "Restricted keys" on ${page} (Developers, API keys): ` +
+        "Read on what is named below, Write on nothing",
+    });
+  }
   return told("Stripe key", "warning", {
     seen: `secret key (sk_…), ${mode}: it can create charges and refunds`,
     meaning: "tallyd only reads, but whoever gets hold of this key can move money",
-    advice: "make a restricted key (rk_…) with Read rights alone",
+    advice: `make a restricted key (rk_…) with Read rights alone on ${page}, and use that`,
   });
 }
 
 async function checkLists(probe: StripeProbe, scope: string): Promise<Check> {
   const name = `Stripe lists of ${scope}`;
+  const readable: string[] = [];
   const refused: string[] = [];
   for (const resource of RESOURCES) {
     try {
       await probe.list(scope, resource, { limit: 1 });
+      readable.push(resource);
     } catch (error) {
-      refused.push(`${resource}: ${error instanceof Error ? error.message : String(error)}`);
+      refused.push(`${resource}: ${refusal(error)}`);
     }
   }
-  if (refused.length === 0) return fine(name, `${RESOURCES.join(", ")} can be read`);
+  if (refused.length === 0) return fine(name, `${readable.join(", ")} can be read`);
   const advice = "give the key Read on each of them, and check STRIPE_API_BASE and the network";
-  return unreadable(name, new Error(refused.join("; ")), advice);
+  const parts = [
+    ...refused,
+    `can be read: ${readable.length === 0 ? "none" : readable.join(", ")}`,
+  ];
+  return unreadable(name, new Error(parts.join("; ")), advice);
+}
+
+/** Stripe names the permission that a restricted key lacks, such as `rak_charge_read`. */
+function refusal(error: unknown): string {
+  const said = messageOf(error);
+  if (!(error instanceof UnreadableError) || error.code !== "permission") return said;
+  const lacking = [...new Set(said.match(/\brak_\w+/g) ?? [])];
+  if (lacking.length === 0) return said;
+  return `the key lacks the permission ${lacking.join(", ")} (HTTP 403)`;
 }
 
 /** Without a secret no webhook can be believed. */

@@ -111,6 +111,41 @@ describe("runDoctor", () => {
     expect(find(checks, "Stripe lists of platform/test")?.status).toBe("ok");
   });
 
+  test("behavior: of a restricted key is said what it read, and that writing cannot be seen", async () => {
+    const env = { STRIPE_API_KEY: "rk_test_sandbox0123456789", STRIPE_API_BASE: sandbox.url };
+    const whole = await doctor({ env });
+    expect(find(whole, "Stripe key")).toMatchObject({ status: "remark" });
+    expect(find(whole, "Stripe key")?.seen).toContain("whether it may write cannot be seen");
+    expect(find(whole, "Stripe key")?.advice).toContain(
+      "https://dashboard.stripe.com/test/apikeys",
+    );
+    expect(find(whole, "Stripe lists of platform/test")).toMatchObject({
+      status: "ok",
+      seen: "payment_intents, charges, refunds, disputes, events can be read",
+    });
+    // Nothing but reads was sent to find that out.
+    expect(sandbox.control.requests.filter((request) => request.method !== "GET")).toEqual([]);
+  });
+
+  test("error: a right to read that a restricted key lacks is named", async () => {
+    const message =
+      "The provided key 'rk_test_sand' does not have the required permissions for this endpoint on " +
+      "account 'acct_1SandboxPlatform'. Having the 'rak_dispute_read' permission would allow this " +
+      "request to continue.";
+    const body = { error: { type: "invalid_request_error", message } };
+    const end = sandbox.control.fault({ kind: "respond", path: "/v1/disputes", status: 403, body });
+    const env = { STRIPE_API_KEY: "rk_test_sandbox0123456789", STRIPE_API_BASE: sandbox.url };
+    const checks = await doctor({ env });
+    end();
+    expect(find(checks, "Stripe lists of platform/test")).toMatchObject({
+      status: "fault",
+      seen:
+        "disputes: the key lacks the permission rak_dispute_read (HTTP 403); " +
+        "can be read: payment_intents, charges, refunds, events",
+    });
+    expect(doctorExitCode(checks)).toBe(4);
+  });
+
   test("error: what cannot be reached is unknown, and said once", async () => {
     const checks = await doctor({
       deps: {
