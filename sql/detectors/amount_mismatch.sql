@@ -8,8 +8,9 @@
 with pairs as (
   select i.intent_id, i.operation_id, i.scope, i.rail, i.amount, i.currency, i.payee,
          c.charge_id, c.amount as charge_amount, c.amount_captured, c.currency as charge_currency,
-         c.payee as charge_payee, c.created_at,
-         i.currency <> c.currency as other_currency,
+         c.payee as charge_payee, c.created_at, i.asset, c.asset as charge_asset,
+         -- Tokens are their contracts: two of one symbol are two currencies (case B40).
+         i.currency <> c.currency or coalesce(i.asset <> c.asset, false) as other_currency,
          -- Names of the team's own say nothing about the account that was paid.
          i.payee ~* '^(acct_|0x)' and lower(i.payee) <> lower(c.payee) as other_payee,
          c.amount_captured <> i.amount as other_amount,
@@ -23,7 +24,8 @@ with pairs as (
      and c.succeeded
 ), found as (
   select intent_id, operation_id, scope, rail, amount, currency, payee, charge_id, amount_captured,
-         charge_currency, charge_payee, created_at, other_currency, coalesce(other_payee, false) as other_payee,
+         charge_currency, charge_payee, created_at, asset, charge_asset, other_currency,
+         coalesce(other_payee, false) as other_payee,
          other_amount, partial_capture and not other_currency and not coalesce(other_payee, false) as partial_only,
          case when other_amount and factor in (10, 100, 1000, 10000, 100000,
                 1000000) then factor::bigint end as factor
@@ -37,6 +39,7 @@ select operation_id as subject,
        case when partial_only then 'info' end as severity,
        case
          when partial_only then 'partial_capture'
+         when other_currency and charge_asset is not null and currency = charge_currency then 'asset'
          when other_currency then 'currency'
          when other_amount then 'amount'
          else 'payee'
@@ -56,9 +59,10 @@ select operation_id as subject,
             then 'The factor is a power of ten: somebody mixed major and minor units.' end as advice,
        jsonb_strip_nulls(jsonb_build_object(
          'intent', intent_id, 'charge', charge_id,
-         'meant', jsonb_build_object('amount', amount::text, 'currency', currency, 'payee', payee),
-         'took', jsonb_build_object('amount', amount_captured::text, 'currency', charge_currency,
-                                    'payee', charge_payee),
+         'meant', jsonb_strip_nulls(jsonb_build_object('amount', amount::text, 'currency', currency, 'payee', payee,
+                                                       'asset', asset)),
+         'took', jsonb_strip_nulls(jsonb_build_object('amount', amount_captured::text,
+                                    'currency', charge_currency, 'payee', charge_payee, 'asset', charge_asset)),
          'difference', (amount_captured - amount)::text, 'factor', factor::text)) as evidence,
        null::jsonb as look
   from found

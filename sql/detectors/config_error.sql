@@ -97,6 +97,17 @@ with refused as (
    where c.amount > :'local_amount_max'::numeric
      and c.owned <> 'no'
   having count(*) > 0
+), unwatched as (
+  select 'chain:' || i.scope as subject, i.scope, 'unwatched_chain' as basis, min(i.created_at) as occurred_at,
+         format('%s rows name %s, which is not configured: nothing is known of their payments', count(*),
+                i.scope) as summary,
+         'Add the chain to the chains block of the settings file, or correct the network of the rows.' as advice,
+         jsonb_build_object('count', count(*), 'examples',
+                            to_jsonb((array_agg(i.intent_id order by i.intent_id))[1:5])) as evidence
+    from tallyd.intent_fact i
+   where i.rail = 'evm'
+     and i.scope <> all (:'chain_scopes'::text[])
+   group by i.scope
 ), hooks as (
   select 'hook:' || h.channel as subject, null::text as scope, 'dead_hook' as basis, h.failing_since as occurred_at,
          format('Alerts cannot be delivered: %s', h.last_error) as summary,
@@ -122,6 +133,8 @@ with refused as (
   select subject, scope, basis, occurred_at, summary, advice, evidence from future_rows
   union all
   select subject, scope, basis, occurred_at, summary, advice, evidence from narrow
+  union all
+  select subject, scope, basis, occurred_at, summary, advice, evidence from unwatched
   union all
   select subject, scope, basis, occurred_at, summary, advice, evidence from hooks
 )

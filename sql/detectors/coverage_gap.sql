@@ -12,7 +12,8 @@ with limits as (
     from (values ('local', :'local_beat'::interval),
                  ('stripe.events', :'events_beat'::interval),
                  ('stripe.payment_intents', :'lists_beat'::interval),
-                 ('stripe.charges', :'lists_beat'::interval)) as l (source, beat)
+                 ('stripe.charges', :'lists_beat'::interval),
+                 ('evm.logs', :'chains_beat'::interval)) as l (source, beat)
 ), failing as (
   select 'source:' || s.source || ':' || s.scope as subject, s.scope, 'failing' as basis,
          s.failing_since as occurred_at,
@@ -107,7 +108,7 @@ with limits as (
   select subject, scope, basis, occurred_at, summary, evidence from denied
 )
 select subject, null::text as operation_id, null::text as severity, basis,
-       case when scope = 'local' then null else 'stripe' end as rail, scope,
+       case when scope = 'local' then null when scope like 'eip155:%' then 'evm' else 'stripe' end as rail, scope,
        '{}'::text[] as intents, '{}'::text[] as charges, null::numeric as amount_at_risk,
        null::text as currency, occurred_at, summary,
        case basis

@@ -43,7 +43,7 @@ with touched as (
      and not exists (
            select
              from jsonb_to_recordset(:'allow_repeats'::jsonb) as a (payee text, max_amount numeric)
-            where a.payee = c.payee
+            where lower(a.payee) = lower(c.payee)
               and c.amount <= a.max_amount
          )
 ), alike as (
@@ -103,6 +103,8 @@ with touched as (
    group by i.scope, i.sort, i.likeness, i.island
   -- Charges of one operation are the proven detector's.
   having count(distinct p.operation_id) > 1
+     -- What settles in one transaction on chain was collected on purpose (case B36).
+     and count(distinct case when p.rail = 'evm' then p.payment_intent else p.charge_id end) > 1
 )
 select 'similar:' || scope || ':' || keeper as subject,
        operation_id,

@@ -10,6 +10,8 @@ with touched as (
    where i.operation_id = any (:'operations'::text[])
      and i.charge_id is not null
      and i.pays
+     -- A transaction on chain may hold many transfers: duplicate_charge_id_chain.sql.
+     and i.rail = 'stripe'
 ), spellings as (
   select t.scope, t.charge_id as spelling
     from touched t

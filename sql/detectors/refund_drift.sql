@@ -22,7 +22,7 @@ with touched as (
            'id', r.refund_id, 'amount', r.amount::text, 'status', r.status, 'reason', r.failure_reason)
            order by r.refund_id)) as evidence
     from touched t
-    join tallyd.refund r on r.scope = t.scope and r.charge_id = t.charge_id
+    join tallyd.refund_fact r on r.scope = t.scope and r.charge_id = t.charge_id
    where r.status = 'failed'
      -- Repeated with success later: nothing is missing any more.
      and t.net > 0
@@ -64,7 +64,7 @@ with touched as (
          format('A refund of %s is pending since %s', t.charge_id, min(r.created_at)::date) as summary,
          jsonb_build_object('charge', t.charge_id, 'refunds', jsonb_agg(r.refund_id order by r.refund_id)) as evidence
     from touched t
-    join tallyd.refund r on r.scope = t.scope and r.charge_id = t.charge_id
+    join tallyd.refund_fact r on r.scope = t.scope and r.charge_id = t.charge_id
    where r.status = 'pending'
      -- Banks answer within three working days.
      and r.created_at + interval '3 days' <= :'as_of'::timestamptz

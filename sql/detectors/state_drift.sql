@@ -121,6 +121,7 @@ with touched as (
     from touched t
     join tallyd.charge c on c.scope = t.scope and c.charge_id = t.charge_id
    where t.state = 'recorded'
+     and t.rail = 'stripe'
      and c.status = 'failed'
      and t.updated_at + :'orphan_grace'::interval <= :'as_of'::timestamptz
      and not exists (select from paid p where p.intent_id = t.intent_id)

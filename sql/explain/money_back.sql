@@ -6,7 +6,7 @@ with objects as (
   select 'refund' as kind, r.refund_id as id, r.scope, r.charge_id, r.payment_intent, r.amount, r.currency,
          r.status, coalesce(r.failure_reason, r.reason) as reason, r.created_at
     from objects o
-    join tallyd.refund r on r.scope = o.scope and r.charge_id = o.id
+    join tallyd.refund_fact r on r.scope = o.scope and r.charge_id = o.id
   union
   select 'refund', r.refund_id, r.scope, r.charge_id, r.payment_intent, r.amount, r.currency, r.status,
          coalesce(r.failure_reason, r.reason), r.created_at

@@ -3,19 +3,19 @@
 -- conflict, kept as a finding and never a silent choice (src/README.md, matching).
 -- Answers the operations that were left and the ones that were entered.
 with work as (
-  select c.scope, c.charge_id, c.payment_intent, c.intent_mark, c.reference, c.key_mark
+  select c.scope, c.charge_id, c.rail, c.payment_intent, c.intent_mark, c.reference, c.key_mark
     from unnest(:'scopes'::text[], :'charge_ids'::text[]) as w (scope, charge_id)
     join tallyd.charge_fact c using (scope, charge_id)
 ), candidates as (
   select c.scope, c.charge_id, c.intent_id,
-         min(c.rule) as rule, min(c.created_at) as created_at,
+         min(c.rule) as rule, min(c.created_at) as created_at, min(c.preference) as preference,
          count(distinct c.rule) as marks,
          (array_agg(c.basis order by c.rule))[1] as basis
     from work w
    cross join lateral (
            -- One charge at a time, by its indexes: as a join of the whole view a plan without
            -- statistics (a fresh database) compares every charge with every intent.
-           select c.scope, c.charge_id, c.intent_id, c.rule, c.basis, c.created_at
+           select c.scope, c.charge_id, c.intent_id, c.rule, c.basis, c.created_at, c.preference
              from tallyd.charge_candidate c
             where c.scope = w.scope
               and c.charge_id = w.charge_id
@@ -26,7 +26,7 @@ with work as (
   select scope, charge_id, intent_id, rule, basis,
          min(rule) over (partition by scope, charge_id) as best_rule,
          row_number() over (partition by scope, charge_id
-                            order by rule, marks desc, created_at, intent_id) as place
+                            order by rule, preference, marks desc, created_at, intent_id) as place
     from candidates
 ), decided as (
   select scope, charge_id,
@@ -61,7 +61,9 @@ with work as (
            'ref:' || coalesce(a.account_id, '~') || ':' || w.reference,
            'intent:' || w.intent_mark,
            'key:' || w.scope || ':' || coalesce(w.key_mark, k.idempotency_key),
-           'payment:' || w.scope || ':' || coalesce(w.payment_intent, w.charge_id)
+           -- Transfers of one transaction on chain are payments of their own (case B36).
+           'payment:' || w.scope || ':' || case when w.rail = 'evm' then w.charge_id
+                                                else coalesce(w.payment_intent, w.charge_id) end
          ) as operation_id
     from work w
     left join decided d using (scope, charge_id)

@@ -1,7 +1,7 @@
 -- Charges whose place may change because of the changed objects: the charges themselves, those of a
 -- changed payment intent, and those that a mark ties to a changed intent, then or now.
 with intents as (
-  select i.intent_id, i.scope, i.charge_id, i.idempotency_key, i.reference
+  select i.intent_id, i.scope, i.charge_id, i.idempotency_key, i.reference, i.nonce
     from tallyd.intent i
    where i.intent_id = any (:'intents'::text[])
 ), seeds as (
@@ -35,6 +35,10 @@ with intents as (
   union
   select c.scope, c.charge_id
     from intents i
+    join tallyd.charge c on c.nonce = i.nonce and c.scope = i.scope
+  union
+  select c.scope, c.charge_id
+    from intents i
     join tallyd.charge c on c.reference = i.reference
   union
   select c.scope, c.charge_id
@@ -60,7 +64,8 @@ with intents as (
 select scope, charge_id
   from seeds
 union
--- A row that names one attempt of a payment intent may stand for its other attempts (case B07).
+-- A row that names one attempt of a payment intent may stand for its other attempts (case B07), and rows
+-- that name a transaction on chain share its transfers among them (case B36).
 select o.scope, o.charge_id
   from seeds s
   join tallyd.charge c using (scope, charge_id)

@@ -12,6 +12,8 @@ select c.scope,
        c.disputed,
        coalesce(c.payer, p.customer)                 as payer,
        coalesce(c.payee, p.payee)                    as payee,
+       c.asset,
+       c.nonce,
        c.instrument,
        coalesce(c.purpose, p.purpose)                as purpose,
        coalesce(c.invoice, p.invoice)                as invoice,
@@ -50,7 +52,7 @@ select c.scope,
                 -- A refund that failed after the charge was last read still stands in its running total.
                 coalesce(sum(r.amount) filter (where r.status in ('failed', 'canceled')
                                                  and r.version_at >= c.version_at), 0) as failed_since
-           from tallyd.refund r
+           from tallyd.refund_fact r
           where r.scope = c.scope
             and r.charge_id = c.charge_id
        ) back

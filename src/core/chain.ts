@@ -65,7 +65,10 @@ export interface ChainCharge {
 const CHARGE =
   /^(?:(eip155:[1-9]\d*)[:/])?((?:0x)?[0-9a-f]{64})(?:[:#/-](?:log[:=]?)?(0x[0-9a-f]+|\d+))?$/i;
 
-/** Reads a charge id in any spelling: `0xHASH`, `0xHASH:LOG`, `0xHASH#LOG`, `eip155:ID:0xHASH:LOG`. */
+/**
+ * Reads a charge id in any spelling: `0xHASH`, `0xHASH:LOG`, `0xHASH#LOG` or
+ * `eip155:ID:0xHASH:LOG`.
+ */
 export function parseChainCharge(text: string): ChainCharge | null {
   const found = CHARGE.exec(text.trim());
   const hash = found?.[2] === undefined ? null : canonicalHash(found[2]);

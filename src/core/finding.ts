@@ -66,5 +66,8 @@ export type Look =
       readonly keys: readonly string[];
       readonly intentIds: readonly string[];
       readonly references: readonly string[];
+      /** Of signed authorizations, in their canonical spelling. */
+      readonly nonces: readonly string[];
     }
-  | { readonly source: "stripe"; readonly scope: string; readonly id: string };
+  | { readonly source: "stripe"; readonly scope: string; readonly id: string }
+  | { readonly source: "evm"; readonly scope: string; readonly intent: string };

@@ -35,6 +35,9 @@ async function answerOf(tallyd: Tallyd, look: Look): Promise<LookAnswer> {
 
 async function isThere(tallyd: Tallyd, look: Look): Promise<boolean> {
   if (look.source === "local") return tallyd.local.look(look);
+  if (look.source === "evm") {
+    throw new UnreadableError("network", `${look.scope} cannot be looked at yet`);
+  }
   const { stripe, pool, clock, settings } = tallyd;
   if (stripe === null) {
     throw new UnreadableError("auth", "without STRIPE_API_KEY nothing can be looked up at Stripe");

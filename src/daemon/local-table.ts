@@ -93,8 +93,8 @@ export function openLocalTable(deps: LocalTableDeps): LocalTable {
     },
     look: (marks) =>
       guarded(async (reader) => {
-        const { chargeIds, keys, intentIds, references } = marks;
-        const found = await lookLocal(reader, { chargeIds, keys, intentIds, references });
+        const { chargeIds, keys, intentIds, references, nonces } = marks;
+        const found = await lookLocal(reader, { chargeIds, keys, intentIds, references, nonces });
         return found.ids.length > 0;
       }),
     reader: readerDeps,

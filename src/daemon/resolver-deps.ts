@@ -50,7 +50,7 @@ function stripeSide(tallyd: Tallyd, client: StripeReader): StripeSide {
 function localSide(tallyd: Tallyd, local: ReaderDeps): LocalSide {
   return {
     reread: async (intentIds) => {
-      const marks = { chargeIds: [], keys: [], intentIds, references: [] };
+      const marks = { chargeIds: [], keys: [], intentIds, references: [], nonces: [] };
       const { rows } = await lookLocal({ ...local, own: tallyd.pool }, marks);
       return rows;
     },

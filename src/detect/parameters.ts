@@ -13,7 +13,7 @@ export function detectorParameters(
   context: DetectorContext,
   input: { readonly operations: readonly string[]; readonly asOf: Date },
 ): Record<string, unknown> {
-  const { rules, stripe, resolve, beats } = context.settings;
+  const { rules, stripe, resolve, beats, chains } = context.settings;
   return {
     operations: input.operations,
     as_of: input.asOf,
@@ -26,6 +26,8 @@ export function detectorParameters(
     local_beat: interval(beats.localMs),
     events_beat: interval(beats.eventsMs),
     lists_beat: interval(beats.listsMs),
+    chains_beat: interval(beats.chainsMs),
+    chain_scopes: chains.map((chain) => chain.chainId),
     resolve_mode: resolve,
     stripe_readable: stripe.apiKey !== null,
     webhooks_expected: stripe.webhookSecrets.length > 0,

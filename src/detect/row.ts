@@ -33,8 +33,10 @@ const lookShape = z
       keys: texts,
       intentIds: texts,
       references: texts,
+      nonces: texts,
     }),
     z.object({ source: z.literal("stripe"), scope: z.string(), id: z.string() }),
+    z.object({ source: z.literal("evm"), scope: z.string(), intent: z.string() }),
   ])
   .nullable();
 

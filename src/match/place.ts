@@ -3,6 +3,7 @@ import type { PoolClient } from "pg";
 import type { RuleSettings } from "../core/settings.ts";
 import { readNamedSql, runNamed } from "../store/named-sql.ts";
 import { interval } from "../core/interval.ts";
+import { placeRefunds } from "./place-refunds.ts";
 
 /** What one placing did. */
 export interface Placed {
@@ -69,7 +70,9 @@ export async function placeChanged(
   await noteOwners();
   note(await runNamed<OperationRow>(tx, sql.placeIntents, { intents: [...owners] }));
   const namesakes = await runNamed<ChargeKey>(tx, sql.namesakes, { intents: [...owners] });
-  await placeCharges([...charges, ...namesakes]);
+  const placed = [...charges, ...namesakes];
+  await placeCharges(placed);
+  note(await placeRefunds(tx, keysOf(placed)));
   note(await operationsOfPayments(tx, changed));
   const operations = [...touched];
   await runNamed(tx, sql.fillByReference, { operations });

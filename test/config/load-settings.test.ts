@@ -129,6 +129,7 @@ describe("loadSettings", () => {
       eventsMs: 10 * MINUTE,
       listsMs: HOUR,
       auditMs: 24 * HOUR,
+      chainsMs: 15_000,
     });
   });
 

@@ -29,6 +29,7 @@ test("default: a charge that names an intent which is not there", async () => {
         keys: ["k1"],
         intentIds: ["pay-1"],
         references: ["o-1"],
+        nonces: [],
       },
     },
   ]);

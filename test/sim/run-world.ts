@@ -222,6 +222,7 @@ function addOnce(found: Map<string, FoldedFinding>, finding: FoldedFinding): voi
 
 async function isThere(batch: Batch, local: PassDeps, look: Look): Promise<boolean> {
   if (look.source === "local") return (await lookLocal(local, look)).ids.length > 0;
+  if (look.source === "evm") throw new Error("these worlds have no chain");
   return objectAt(batch, look.scope, look.id) !== undefined;
 }
 
@@ -257,7 +258,7 @@ function resolver(batch: Batch, local: PassDeps, place: () => Promise<void>): Re
     },
     local: {
       reread: async (intentIds) => {
-        const marks = { chargeIds: [], keys: [], intentIds, references: [] };
+        const marks = { chargeIds: [], keys: [], intentIds, references: [], nonces: [] };
         return (await lookLocal(local, marks)).rows;
       },
       write: (write) => casWrite(local, write),

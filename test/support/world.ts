@@ -114,7 +114,8 @@ const HOUR_MS = 3_600_000;
 const EMPTY = `truncate tallyd.intent, tallyd.charge, tallyd.stripe_payment_intent, tallyd.refund,
   tallyd.dispute, tallyd.object_key, tallyd.intent_match, tallyd.charge_match, tallyd.changed,
   tallyd.due, tallyd.ladder, tallyd.resolution, tallyd.source, tallyd.inbox, tallyd.tally,
-  tallyd.hook, tallyd.intent_fault`;
+  tallyd.hook, tallyd.intent_fault, tallyd.refund_match, tallyd.evm_chain, tallyd.evm_transfer,
+  tallyd.evm_authorization, tallyd.evm_transaction, tallyd.evm_endpoint, tallyd.evm_balance`;
 
 /** Opens an empty world on a database of its own. `now` is fixed. */
 export async function openWorld(): Promise<World> {

@@ -7,6 +7,7 @@ import { isIntentState } from "../../core/states.ts";
 import { toBigint } from "../../store/pool.ts";
 import { FIELD_NAMES } from "./fields.ts";
 import type { IntentField } from "./fields.ts";
+import { canonicalChainFields } from "./chain-row.ts";
 import { fingerprintFit } from "./fingerprint.ts";
 import { placeRow } from "./place.ts";
 import type { PlaceSettings } from "./place.ts";
@@ -130,8 +131,14 @@ export function convertRow(raw: RawRow, context: RowContext): ReadRow {
     return { row: null, fault: rowFault(raw, false, [place]) };
   }
   const ahead = timesAhead(parsed.data, context);
+  const row = { ...toRow(parsed.data), ...place, state };
+  const { chains } = context.place;
   return {
-    row: withHash({ ...toRow(parsed.data), ...place, state }),
+    row: withHash(
+      row.rail === "evm"
+        ? canonicalChainFields(row, { chains, response: parsed.data.response })
+        : row,
+    ),
     fault: ahead.length === 0 ? null : rowFault(raw, true, ahead),
   };
 }

@@ -17,6 +17,7 @@ export interface LookMarks {
   readonly keys: readonly string[];
   readonly intentIds: readonly string[];
   readonly references: readonly string[];
+  readonly nonces: readonly string[];
 }
 
 /** What stood in the team's table at the moment of the look. */
@@ -117,6 +118,11 @@ function markedRows(
   ] as const;
   for (const [field, wanted] of texts) {
     if (field !== null) among(`(${field.sql}\n)::text`, "text", [...wanted]);
+  }
+  if (shape.fields.nonce !== null) {
+    // Nonces stand in rows with and without 0x, in any case.
+    const wanted = marks.nonces.flatMap((nonce) => [nonce, nonce.replace(/^0x/, "")]);
+    among(`lower((${shape.fields.nonce.sql}\n)::text)`, "text", wanted);
   }
   const inner = `select ${columnList(shape)}
           from ${shape.relation} as ${shape.alias}

@@ -1,5 +1,6 @@
 import { stripeScope } from "../../core/scope.ts";
-import type { Settings } from "../../core/settings.ts";
+import { canonicalNetwork } from "../../core/chain.ts";
+import type { ChainSettings, Settings } from "../../core/settings.ts";
 
 /** What decides where a row's money moves. */
 export interface PlaceInput {
@@ -14,22 +15,19 @@ export interface PlaceInput {
 export interface PlaceSettings {
   readonly accounts: readonly string[];
   readonly livemode: boolean;
-  /** CAIP-2 ids of the configured chains. */
-  readonly chainIds: readonly string[];
+  readonly chains: readonly ChainSettings[];
 }
 
 /** The part of the settings that places rows. */
 export function placeSettings(settings: Pick<Settings, "stripe" | "chains">): PlaceSettings {
   const { accounts, livemode } = settings.stripe;
-  const chainIds = settings.chains.map((chain) => chain.chainId);
-  return { accounts, livemode, chainIds };
+  return { accounts, livemode, chains: settings.chains };
 }
 
 export type Place =
   | { readonly rail: "stripe" | "evm"; readonly scope: string }
   | { readonly field: "rail" | "network"; readonly seen: string; readonly allowed: string };
 
-const NETWORK = /^eip155:[1-9]\d*$/;
 const HASH = /^0x[0-9a-f]{64}/i;
 const CHAIN_CHARGE = /^eip155:\d+:0x/;
 
@@ -45,8 +43,9 @@ export function placeRow(row: PlaceInput, settings: PlaceSettings): Place {
     return { rail, scope: stripeScope(account, settings.livemode) };
   }
   if (rail !== "evm") return { field: "rail", seen: rail, allowed: "stripe or evm" };
-  const network = row.network?.trim().toLowerCase() ?? onlyChain(row, settings);
-  if (network !== undefined && NETWORK.test(network)) return { rail, scope: network };
+  const network = row.network ?? onlyChain(row, settings);
+  const scope = network === undefined ? null : canonicalNetwork(network);
+  if (scope !== null) return { rail, scope };
   return {
     field: "network",
     seen: network ?? "nothing",
@@ -56,7 +55,7 @@ export function placeRow(row: PlaceInput, settings: PlaceSettings): Place {
 
 function guessRail(row: PlaceInput): "stripe" | "evm" {
   const onChain =
-    row.network?.trim().toLowerCase().startsWith("eip155:") === true ||
+    (row.network !== null && canonicalNetwork(row.network) !== null) ||
     [row.chargeId, row.nonce].some((mark) => mark !== null && HASH.test(mark)) ||
     (row.chargeId !== null && CHAIN_CHARGE.test(row.chargeId));
   return onChain ? "evm" : "stripe";
@@ -65,5 +64,5 @@ function guessRail(row: PlaceInput): "stripe" | "evm" {
 /** Without a network: the one in the charge id, or the only chain that is configured. */
 function onlyChain(row: PlaceInput, settings: PlaceSettings): string | undefined {
   const named = /^(eip155:\d+):/.exec(row.chargeId ?? "")?.[1];
-  return named ?? (settings.chainIds.length === 1 ? settings.chainIds[0] : undefined);
+  return named ?? (settings.chains.length === 1 ? settings.chains[0]?.chainId : undefined);
 }

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { fingerprintFit } from "../../../src/sources/local/fingerprint.ts";
 import { placeRow } from "../../../src/sources/local/place.ts";
 import { responseKind } from "../../../src/sources/local/response-kind.ts";
+import { testSettings } from "../../support/settings.ts";
 
 const FIELDS = { intentId: "inv-1", amount: 500n, currency: "usd" };
 const SEED_HASH = "887ec38a70d0d1d41a51b9fb604ad1a50ab301429324d876b9d8b76aceaf7e9c";
@@ -90,8 +91,18 @@ describe("responseKind (case B04)", () => {
   });
 });
 
+const oneChain = JSON.stringify([
+  {
+    chainId: "eip155:8453",
+    rpcUrls: ["http://127.0.0.1:8545"],
+    tokens: ["USDC"],
+    payees: [`0x${"cd".repeat(20)}`],
+  },
+]);
+
 describe("placeRow", () => {
-  const settings = { accounts: ["acct_1"], livemode: true, chainIds: ["eip155:8453"] };
+  const { chains } = testSettings({}, { EVM_CHAINS: oneChain });
+  const settings = { accounts: ["acct_1"], livemode: true, chains };
   const row = { rail: null, network: null, chargeId: null, nonce: null, accountId: "shop" };
   const hash = `0x${"a".repeat(64)}`;
 
@@ -100,6 +111,8 @@ describe("placeRow", () => {
     ["a listed account", { accountId: "acct_1" }, { rail: "stripe", scope: "acct_1/live" }],
     ["an unlisted account", { accountId: "acct_9" }, { rail: "stripe", scope: "platform/live" }],
     ["a network", { network: "EIP155:1" }, { rail: "evm", scope: "eip155:1" }],
+    ["a network's old name", { network: "Base" }, { rail: "evm", scope: "eip155:8453" }],
+    ["a bare chain id", { rail: "evm", network: "10" }, { rail: "evm", scope: "eip155:10" }],
     ["a hash", { chargeId: hash }, { rail: "evm", scope: "eip155:8453" }],
     ["a nonce", { nonce: hash }, { rail: "evm", scope: "eip155:8453" }],
     ["a full id", { chargeId: `eip155:10:${hash}:3` }, { rail: "evm", scope: "eip155:10" }],
@@ -114,8 +127,8 @@ describe("placeRow", () => {
 
   test.each([
     ["an unknown rail", { rail: "paypal" }, settings, "rail"],
-    ["no network and two chains", { rail: "evm" }, { ...settings, chainIds: [] }, "network"],
-    ["a network in words", { rail: "evm", network: "base" }, settings, "network"],
+    ["no network and two chains", { rail: "evm" }, { ...settings, chains: [] }, "network"],
+    ["a network in words", { rail: "evm", network: "the base chain" }, settings, "network"],
   ])("error: %s", (_, change, where, field) => {
     expect(placeRow({ ...row, ...change }, where)).toMatchObject({ field });
   });

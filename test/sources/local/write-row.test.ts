@@ -240,7 +240,7 @@ describe("casWrite", () => {
 });
 
 describe("lookLocal", () => {
-  const NOTHING = { chargeIds: [], keys: [], intentIds: [], references: [] };
+  const NOTHING = { chargeIds: [], keys: [], intentIds: [], references: [], nonces: [] };
 
   test.each([
     ["its id", { intentIds: ["i1"] }, 1],
