@@ -6,14 +6,12 @@ with asked as (
   select i.intent_id, i.state, i.updated_at
     from tallyd.intent_fact i
    where i.operation_id = any (:'operations'::text[])
-     and i.rail = 'stripe'
      and i.pays
      and i.state in ('key_minted', 'in_flight', 'failed_retryable', 'reconciling')
   union
   select i.intent_id, i.state, i.updated_at
     from tallyd.intent_fact i
    where :'sweep'::boolean
-     and i.rail = 'stripe'
      and i.pays
      and (i.state = 'reconciling'
           or i.state = 'in_flight' and i.updated_at <= :'attempts_over'::timestamptz)
@@ -23,7 +21,6 @@ with asked as (
     from tallyd.charge_match m
     join tallyd.intent_fact i on i.intent_id = m.intent_id
    where :'everything'::boolean
-     and i.rail = 'stripe'
      and i.pays
      and i.state in ('key_minted', 'failed_retryable')
 ), candidates as (

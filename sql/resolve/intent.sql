@@ -11,10 +11,13 @@ select i.intent_id,
        i.fingerprint,
        i.reference,
        i.payee,
+       i.asset,
+       i.payer,
+       i.nonce,
+       i.valid_before,
        i.repeat_confirmed,
        i.created_at,
        i.updated_at
   from tallyd.intent_fact i
  where i.intent_id = :'intent'
-   and i.rail = 'stripe'
    and i.pays

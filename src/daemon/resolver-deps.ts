@@ -27,6 +27,7 @@ export function resolverDeps(tallyd: Tallyd, parts: ResolverParts): ResolveDeps 
     mode: settings.resolve,
     rules: { ...settings.rules, metadataKey: settings.stripe.metadataKey },
     stripe: stripe === null ? null : stripeSide(tallyd, stripe),
+    chain: () => null,
     local: localSide(tallyd, parts.local),
     place: parts.place,
     log,

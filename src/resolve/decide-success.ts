@@ -6,11 +6,17 @@ import { invariant } from "../core/errors.ts";
 import type { Decision } from "./decision.ts";
 import type { OpenIntent, OwnCharge, RivalRow, Situation } from "./situation.ts";
 
+/** What the decision about a success rests on, on every rail. */
+export type SuccessFacts = Pick<
+  Situation,
+  "intent" | "payments" | "siblings" | "rivals" | "sharedKeys"
+>;
+
 /**
  * Decides about a row with at least one success of its own; `paid` is oldest first. Exactly one
  * that agrees is recorded; everything else is held for a person.
  */
-export function decideSuccess(situation: Situation, paid: readonly OwnCharge[]): Decision {
+export function decideSuccess(situation: SuccessFacts, paid: readonly OwnCharge[]): Decision {
   return (
     torn(paid) ??
     twice(situation, paid) ??
@@ -40,7 +46,7 @@ function torn(paid: readonly OwnCharge[]): Decision | null {
 }
 
 /** Two successes that were kept: which one the row stands for is for a person to say. */
-function twice(situation: Situation, paid: readonly OwnCharge[]): Decision | null {
+function twice(situation: SuccessFacts, paid: readonly OwnCharge[]): Decision | null {
   const own = paid.filter((charge) => charge.net > 0n);
   const others = situation.intent.repeatConfirmed ? [] : situation.siblings;
   if (own.length < 2 && (own.length === 0 || others.length === 0)) return null;
@@ -56,13 +62,13 @@ function twice(situation: Situation, paid: readonly OwnCharge[]): Decision | nul
   };
 }
 
-function doubleBasis(situation: Situation, own: number): string {
+function doubleBasis(situation: SuccessFacts, own: number): string {
   if (situation.sharedKeys.length > 0) return "key";
   if (own > 1) return "intent";
   return situation.intent.operationId?.startsWith("pid:") === true ? "payment_id" : "reference";
 }
 
-function conflicting(situation: Situation, paid: readonly OwnCharge[]): Decision | null {
+function conflicting(situation: SuccessFacts, paid: readonly OwnCharge[]): Decision | null {
   const rival = situation.rivals[0];
   if (rival === undefined) return null;
   return {
@@ -85,17 +91,26 @@ function differing(intent: OpenIntent, charge: OwnCharge): Decision | null {
     basis,
     charges: [charge.chargeId],
     reason:
-      basis === "payee"
-        ? `the row names the payee ${String(intent.payee)}, ` +
-          `${charge.chargeId} paid ${String(charge.payee)}`
-        : `the row says ${money(intent)}, ${charge.chargeId} took ` +
-          money({ amount: charge.amountCaptured, currency: charge.currency }),
+      basis === "asset"
+        ? `the row names the token ${String(intent.asset)}, ` +
+          `${charge.chargeId} moved ${String(charge.asset)}`
+        : basis === "payee"
+          ? `the row names the payee ${String(intent.payee)}, ` +
+            `${charge.chargeId} paid ${String(charge.payee)}`
+          : `the row says ${money(intent)}, ${charge.chargeId} took ` +
+            money({ amount: charge.amountCaptured, currency: charge.currency }),
   };
 }
 
 const ACCOUNT_OR_ADDRESS = /^(acct_|0x)/i;
 
-function mismatch(intent: OpenIntent, charge: OwnCharge): "currency" | "amount" | "payee" | null {
+function mismatch(
+  intent: OpenIntent,
+  charge: OwnCharge,
+): "currency" | "asset" | "amount" | "payee" | null {
+  // Tokens are their contracts, whatever they are called (case B40).
+  const assets = [intent.asset, charge.asset];
+  if (!assets.includes(null) && assets[0] !== assets[1]) return "asset";
   if (intent.currency !== charge.currency) return "currency";
   // A capture below what was authorised is the merchant's choice and only a remark.
   const partial = charge.amount === intent.amount && charge.amountCaptured < intent.amount;
@@ -106,7 +121,7 @@ function mismatch(intent: OpenIntent, charge: OwnCharge): "currency" | "amount" 
   return intent.payee.toLowerCase() === charge.payee.toLowerCase() ? null : "payee";
 }
 
-function record(situation: Situation, charge: OwnCharge): Decision {
+function record(situation: SuccessFacts, charge: OwnCharge): Decision {
   const notes: string[] = [];
   if (charge.amountCaptured < charge.amount) {
     notes.push(`captured ${String(charge.amountCaptured)} of ${String(charge.amount)}`);

@@ -15,7 +15,15 @@ export interface Missing {
 
 /** Why nothing is written although the provider's answer is known. */
 export type HoldCode =
-  "amount_mismatch" | "fingerprint_conflict" | "double_charge" | "key_reuse" | "state_drift";
+  | "amount_mismatch"
+  | "fingerprint_conflict"
+  | "double_charge"
+  | "key_reuse"
+  | "authorization_reuse"
+  | "state_drift";
+
+/** Why a row has failed for good. */
+export type FailedWhy = "declined" | "canceled" | "absent" | "expired" | "reverted";
 
 /** A decision. Only record, fail_terminal and fail_retryable write. */
 export type Decision =
@@ -27,11 +35,14 @@ export type Decision =
       readonly basis: string;
       /** What a reader should know besides; may be empty. */
       readonly notes: readonly string[];
+      /** A likeness and no proof: told as a suggestion, never written. */
+      readonly onlySuggested?: true;
     }
   | {
       readonly kind: "fail_terminal";
       readonly reason: string;
-      readonly why: "declined" | "canceled" | "absent";
+      /** `expired`: the authorization can never settle; `reverted`: its transaction failed on chain. */
+      readonly why: FailedWhy;
       /** What to do, and what not. */
       readonly advice: string;
       /** The provider objects that failed; empty for an absence. */

@@ -6,6 +6,7 @@ import type { Log } from "../core/log.ts";
 import type { ResolveMode } from "../core/settings.ts";
 import type { IntentState } from "../core/states.ts";
 import type { ProofRules } from "./absence.ts";
+import type { NonceAnswer, TransactionAnswer } from "./chain/situation.ts";
 import type { LadderRules } from "./ladder.ts";
 import type { Range } from "./situation.ts";
 
@@ -65,6 +66,24 @@ export interface LocalSide {
   readonly touchKnown: boolean;
 }
 
+/** One chain, read-only. Every call throws UnreadableError when it cannot be read. */
+export interface ChainSide {
+  /** Our only wallet that pays there; `null`: there are several, or none is configured. */
+  readonly onlyPayer: string | null;
+  /** What became of a signed authorization at a final block; what it finds is stored. */
+  readonly nonce: (input: {
+    /** `null`: any of the configured tokens. */
+    readonly token: string | null;
+    readonly authorizer: string;
+    readonly nonce: string;
+    /** The time in which it can have been used. */
+    readonly from: Date;
+    readonly to: Date;
+  }) => Promise<NonceAnswer>;
+  /** What became of a transaction; transfers of ours in it are stored. */
+  readonly transaction: (txHash: string) => Promise<TransactionAnswer>;
+}
+
 /** Everything that the resolver needs. */
 export interface ResolveDeps {
   readonly pool: Pool;
@@ -74,6 +93,8 @@ export interface ResolveDeps {
   readonly rules: ProofRules & LadderRules;
   /** `null`: webhooks only, so nothing can be proven absent. */
   readonly stripe: StripeSide | null;
+  /** `null`: the chain is not configured. */
+  readonly chain: (scope: string) => ChainSide | null;
   readonly local: LocalSide;
   /** Places everything that changed, so that what was read has its row and operation. */
   readonly place: () => Promise<void>;

@@ -2,6 +2,7 @@
  * The ladder of growing delays between the looks at one ambiguous row (README.md, what it settles
  * by itself).
  */
+import { isChainScope } from "../core/chain.ts";
 import { addMs } from "../core/clock.ts";
 import type { RuleSettings } from "../core/settings.ts";
 import type { CandidateLimits } from "../store/ladder.ts";
@@ -36,17 +37,23 @@ export function candidateLimits(rules: LadderRules, now: Date): CandidateLimits 
  */
 export function nextLook(
   rules: LadderRules,
-  input: { readonly since: Date; readonly now: Date; readonly decision: Decision },
+  input: {
+    readonly scope: string;
+    readonly since: Date;
+    readonly now: Date;
+    readonly decision: Decision;
+  },
 ): NextLook {
   const { since, now, decision } = input;
-  const times = rules.ladder.stripe.map((delayMs) => addMs(since, delayMs));
+  const rungs = isChainScope(input.scope) ? rules.ladder.evm : rules.ladder.stripe;
+  const times = rungs.map((delayMs) => addMs(since, delayMs));
   if ((decision.kind === "wait" || decision.kind === "unproven") && decision.until !== null) {
     times.push(decision.until);
   }
   const open = decision.kind === "wait" && decision.on === "provider";
   const limit = addMs(since, rules.asyncLimitMs);
   if (open && limit > now) {
-    const lastMs = Math.max(...rules.ladder.stripe, 0);
+    const lastMs = Math.max(...rungs, 0);
     const again = addMs(now, lastMs);
     times.push(lastMs === 0 || again > limit ? limit : again);
   }

@@ -46,10 +46,11 @@ export function fullReason(decision: Decision): string {
 
 /** The facts that the decision rests on. */
 export function proofOf(situation: Situation, decision: Decision): Record<string, unknown> {
-  return { ...particular(decision), ...objects(situation) };
+  return { ...decisionProof(decision), ...objects(situation) };
 }
 
-function particular(decision: Decision): Record<string, unknown> {
+/** What the decision itself says, on every rail. */
+export function decisionProof(decision: Decision): Record<string, unknown> {
   switch (decision.kind) {
     case "record":
       return {

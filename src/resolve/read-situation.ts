@@ -31,8 +31,8 @@ const sql = {
   objects: readNamedSql("resolve/objects_of_the_time.sql"),
 };
 
-// Ids that a proof or a message names: enough to look at, few enough to read.
-const NAMED_MAX = 10;
+/** Ids that a proof or a message names: enough to look at, few enough to read. */
+export const NAMED_MAX = 10;
 
 /** What reading a situation needs besides the row. */
 export interface SituationInput {
@@ -44,7 +44,7 @@ export interface SituationInput {
   readonly look: LastLook | null;
 }
 
-/** The row as the mirror has it; `null`: it is gone, or it is no payment on Stripe. */
+/** The row as the mirror has it; `null`: it is gone, or it is no payment. */
 export async function readOpenIntent(
   db: Db,
   input: { readonly intentId: string; readonly touchKnown: boolean },
@@ -66,6 +66,7 @@ export async function readOpenIntent(
     fingerprint: row.fingerprint,
     reference: row.reference,
     payee: row.payee,
+    asset: row.asset,
     repeatConfirmed: row.repeat_confirmed,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -120,7 +121,12 @@ export async function readOwnPayments(
 /** The charges of a row, oldest first. */
 export async function readOwnCharges(db: Db, intentId: string): Promise<OwnCharge[]> {
   const rows = await runNamed<ChargeRecord>(db, sql.charges, { intent: intentId });
-  return rows.map((row) => ({
+  return rows.map(ownCharge);
+}
+
+/** A charge as SQL gives it. */
+export function ownCharge(row: ChargeRecord): OwnCharge {
+  return {
     chargeId: row.charge_id,
     paymentIntent: row.payment_intent,
     status: row.status,
@@ -132,14 +138,16 @@ export async function readOwnCharges(db: Db, intentId: string): Promise<OwnCharg
     net: toBigint(row.net),
     currency: row.currency,
     payee: row.payee,
+    asset: row.asset,
     failureCode: row.failure_code,
     basis: row.basis,
     torn: row.torn,
     createdAt: row.created_at,
-  }));
+  };
 }
 
-async function readSiblings(
+/** Successes of the operation that are not the row's own. */
+export async function readSiblings(
   db: Db,
   intent: string,
   operation: { readonly operation: string; readonly limit: number },
@@ -162,7 +170,8 @@ async function readSharedKeys(
   return rows.map((row) => row.idempotency_key);
 }
 
-async function readRivals(db: Db, intent: string): Promise<RivalRow[]> {
+/** Other rows with the same key or payment id that mean something else. */
+export async function readRivals(db: Db, intent: string): Promise<RivalRow[]> {
   const rows = await runNamed<RivalRecord>(db, sql.rivals, { intent, limit: NAMED_MAX });
   return rows.map((row) => ({
     intentId: row.intent_id,
@@ -227,6 +236,7 @@ interface IntentRecord {
   readonly fingerprint: string | null;
   readonly reference: string | null;
   readonly payee: string | null;
+  readonly asset: string | null;
   readonly repeat_confirmed: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -246,7 +256,8 @@ interface PaymentRecord {
   readonly missing_since: Date | null;
 }
 
-interface ChargeRecord {
+/** A charge as sql/resolve answers it. */
+export interface ChargeRecord {
   readonly charge_id: string;
   readonly payment_intent: string | null;
   readonly status: "pending" | "succeeded" | "failed";
@@ -258,6 +269,7 @@ interface ChargeRecord {
   readonly net: string;
   readonly currency: string;
   readonly payee: string | null;
+  readonly asset: string | null;
   readonly failure_code: string | null;
   readonly basis: string;
   readonly torn: boolean;

@@ -4,11 +4,14 @@ import { createHash } from "node:crypto";
 import type { IntentRow } from "../core/intent.ts";
 import type { Db } from "../store/pool.ts";
 import { targetState } from "./decision.ts";
-import type { WritingDecision } from "./decision.ts";
+import type { FailedWhy, WritingDecision } from "./decision.ts";
 import type { RowWrite } from "./deps.ts";
 import type { OwnCharge, OwnPayment, Situation } from "./situation.ts";
 
-/** How the team spells charges in its rows. */
+/**
+ * How the team spells charges in its rows: the charge itself, or what it belongs to (the payment
+ * intent at Stripe, the transaction's hash alone on chain).
+ */
 export type ChargeSpelling = "charge" | "payment_intent";
 
 // Enough rows to see a habit; they come from anywhere in the table, in no order.
@@ -23,7 +26,7 @@ export async function chargeSpelling(
   row: { readonly accountId: string; readonly scope: string },
 ): Promise<ChargeSpelling> {
   const found = await db.query<{ payment_intents: bigint; total: bigint }>(
-    `select count(*) filter (where s.charge_id like 'pi\\_%') as payment_intents,
+    `select count(*) filter (where s.charge_id ~ '^(pi_|0x[0-9a-f]{64}$)') as payment_intents,
             count(*) as total
        from (select i.charge_id
                from tallyd.intent i
@@ -39,30 +42,25 @@ export async function chargeSpelling(
   return habit.payment_intents * 2n > habit.total ? "payment_intent" : "charge";
 }
 
-/** The compare-and-set for a decision. `row` is the row that was re-read and decided on. */
-export function rowWrite(input: {
+/** What a decision about a payment at Stripe writes. `row` was re-read and decided on. */
+export function stripeSet(input: {
   readonly row: IntentRow;
   readonly situation: Situation;
   readonly decision: WritingDecision;
   readonly spelling: ChargeSpelling;
-}): RowWrite {
+}): RowWrite["set"] {
   const { row, decision } = input;
-  const expect = {
-    intentId: row.intentId,
-    expectState: row.state,
-    expectRowHash: row.rowHash,
-  };
   const state = targetState(decision);
   switch (decision.kind) {
     case "record":
-      return { ...expect, set: { state, ...recordedFields(input, decision.charge) } };
+      return { state, ...recordedFields(input, decision.charge) };
     case "fail_terminal":
       // What the team noted about its own failure stays.
       return row.responseKind === "none"
-        ? { ...expect, set: { state, response: failureResponse(input.situation, decision) } }
-        : { ...expect, set: { state } };
+        ? { state, response: failureResponse(input.situation, decision) }
+        : { state };
     case "fail_retryable":
-      return { ...expect, set: { state } };
+      return { state };
   }
 }
 
@@ -132,7 +130,7 @@ function failureResponse(
   };
 }
 
-function failureCode(situation: Situation, why: "declined" | "canceled" | "absent"): string {
+function failureCode(situation: Situation, why: FailedWhy): string {
   if (why === "absent") return "never_reached_stripe";
   if (why === "canceled") return "canceled";
   const codes = [...situation.charges, ...situation.payments].map((object) => object.failureCode);

@@ -1,4 +1,5 @@
 /** The resolver: looks at due ambiguous rows, decides from proof, writes, records. */
+import { isChainScope } from "../core/chain.ts";
 import { isIntentState } from "../core/states.ts";
 import { UnreadableError } from "../core/errors.ts";
 import { dropSettled, dueRows, enrol, leaveLadder, wakeOperations } from "../store/ladder.ts";
@@ -6,6 +7,7 @@ import type { DueRow } from "../store/ladder.ts";
 import type { Db } from "../store/pool.ts";
 import { asOnlyResolver } from "../store/resolver-lock.ts";
 import { attemptRange } from "./absence.ts";
+import { resolveOnChain } from "./chain/resolve-chain.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./decision.ts";
 import type { ResolveDeps } from "./deps.ts";
@@ -16,6 +18,8 @@ import type { ListLooker } from "./list-looker.ts";
 import { readSituation } from "./read-situation.ts";
 import { coverCandidates, refreshOwnObjects } from "./refresh.ts";
 import type { Candidate } from "./refresh.ts";
+import { proofOf } from "./proof.ts";
+import { stripeSet } from "./row-write.ts";
 import { settle } from "./settle.ts";
 import type { LastLook, Situation } from "./situation.ts";
 
@@ -160,12 +164,30 @@ async function resolveScope(deps: ResolveDeps, work: ScopeWork): Promise<void> {
   const candidates = await stillAmbiguous(deps, work);
   if (candidates.length === 0) return;
   await deps.place();
+  if (isChainScope(scope)) return resolveChainScope(deps, candidates, work);
   const looks = await readFromStripe(deps, { scope, candidates, input: work.input });
   const lookAtLists = listLooker(deps, scope, candidates);
   for (const candidate of candidates) {
     if (work.input.signal?.aborted === true) return;
     const look = looks.get(candidate.row.intentId) ?? null;
     await resolveOne(deps, { candidate, look, lookAtLists, counts });
+  }
+}
+
+async function resolveChainScope(
+  deps: ResolveDeps,
+  candidates: readonly Candidate[],
+  work: ScopeWork,
+): Promise<void> {
+  for (const candidate of candidates) {
+    if (work.input.signal?.aborted === true) return;
+    const done = await resolveOnChain(deps, candidate);
+    if (done === null) {
+      work.counts.moved += 1;
+      continue;
+    }
+    work.counts.looked += 1;
+    count(work.counts, done.decision, done.outcome);
   }
 }
 
@@ -244,7 +266,16 @@ async function resolveOne(deps: ResolveDeps, work: OneRow): Promise<void> {
     decision = decide(situation, deps.rules, await deps.now());
   }
   counts.looked += 1;
-  const outcome = await settle(deps, { candidate, situation, decision, now });
+  const decided = situation;
+  const outcome = await settle(deps, {
+    candidate,
+    intent: decided.intent,
+    decision,
+    proof: proofOf(decided, decision),
+    set: (writing, spelling) =>
+      stripeSet({ row: candidate.row, situation: decided, decision: writing, spelling }),
+    now,
+  });
   count(counts, decision, outcome);
 }
 

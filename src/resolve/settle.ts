@@ -9,19 +9,24 @@ import { addResolution } from "../store/resolutions.ts";
 import type { ResolutionOutcome } from "../store/resolutions.ts";
 import { withTx } from "../store/tx.ts";
 import { openAfter, targetState, writes } from "./decision.ts";
-import type { Decision } from "./decision.ts";
-import type { ResolveDeps, WriteResult } from "./deps.ts";
+import type { Decision, WritingDecision } from "./decision.ts";
+import type { ResolveDeps, RowWrite, WriteResult } from "./deps.ts";
 import { nextLook } from "./ladder.ts";
-import { decisionWord, fullReason, proofOf } from "./proof.ts";
+import { decisionWord, fullReason } from "./proof.ts";
 import type { Candidate } from "./refresh.ts";
-import { chargeSpelling, rowWrite } from "./row-write.ts";
-import type { Situation } from "./situation.ts";
+import { chargeSpelling } from "./row-write.ts";
+import type { ChargeSpelling } from "./row-write.ts";
+import type { OpenIntent } from "./situation.ts";
 
-/** A decision about a row that was looked at. */
+/** A decision about a row that was looked at, on any rail. */
 export interface Decided {
   readonly candidate: Candidate;
-  readonly situation: Situation;
+  readonly intent: OpenIntent;
   readonly decision: Decision;
+  /** The facts that it rests on, as JSON. */
+  readonly proof: Readonly<Record<string, unknown>>;
+  /** What a decision that writes puts into the row. */
+  readonly set: (decision: WritingDecision, spelling: ChargeSpelling) => RowWrite["set"];
   readonly now: Date;
 }
 
@@ -33,13 +38,17 @@ export interface Decided {
 export async function settle(deps: ResolveDeps, decided: Decided): Promise<ResolutionOutcome> {
   const { decision } = decided;
   if (!writes(decision)) return store(deps, decided, { outcome: "none", written: null });
-  if (deps.mode !== "write") {
+  if (deps.mode !== "write" || isOnlySuggested(decision)) {
     return store(deps, decided, { outcome: "suggested", written: null });
   }
   const { row } = decided.candidate;
   const spelling = await chargeSpelling(deps.pool, row);
-  const write = rowWrite({ row, situation: decided.situation, decision, spelling });
-  const written = await deps.local.write(write);
+  const written = await deps.local.write({
+    intentId: row.intentId,
+    expectState: row.state,
+    expectRowHash: row.rowHash,
+    set: decided.set(decision, spelling),
+  });
   return store(deps, decided, { outcome: written.outcome, written });
 }
 
@@ -53,8 +62,7 @@ async function store(
   decided: Decided,
   { outcome, written }: Outcome,
 ): Promise<ResolutionOutcome> {
-  const { situation, decision, now } = decided;
-  const { intent } = situation;
+  const { intent, decision, now } = decided;
   const reason = fullReason(decision);
   await withTx(deps.pool, async (tx) => {
     const added = await addResolution(
@@ -71,7 +79,7 @@ async function store(
         toState: writes(decision) ? targetState(decision) : null,
         chargeId: decision.kind === "record" ? decision.charge.chargeId : null,
         outcome,
-        proof: proofOf(situation, decision),
+        proof: { ...decided.proof },
         contract: { ...contractOf({ intent, rules: deps.rules, now, open: openAfter(decision) }) },
         decidedAt: now,
       },
@@ -103,7 +111,7 @@ async function climb(
   const next =
     outcome === "lost_race"
       ? { kind: "look" as const, at: now }
-      : nextLook(deps.rules, { since: due.since, now, decision });
+      : nextLook(deps.rules, { scope: due.scope, since: due.since, now, decision });
   const ended = next.kind === "end";
   await saveLook(tx, {
     intentId: due.intentId,
@@ -119,7 +127,11 @@ async function climb(
 /** Hands the row to match, which makes its operation due for the judge. */
 async function judgeAgain(tx: PoolClient, decided: Decided): Promise<void> {
   await markChanged(tx, {
-    objects: [{ kind: "intent", scope: "", id: decided.situation.intent.intentId }],
+    objects: [{ kind: "intent", scope: "", id: decided.intent.intentId }],
     now: decided.now,
   });
+}
+
+function isOnlySuggested(decision: WritingDecision): boolean {
+  return decision.kind === "record" && decision.onlySuggested === true;
 }

@@ -27,6 +27,8 @@ export interface OpenIntent {
   readonly fingerprint: string | null;
   readonly reference: string | null;
   readonly payee: string | null;
+  /** The token's address; `null`: the row names none, or it is no payment on chain. */
+  readonly asset: string | null;
   /** A person meant this purchase as a second one. */
   readonly repeatConfirmed: boolean;
   readonly createdAt: Date;
@@ -72,6 +74,8 @@ export interface OwnCharge {
   readonly net: bigint;
   readonly currency: string;
   readonly payee: string | null;
+  /** The token's address; `null`: not on chain. */
+  readonly asset: string | null;
   readonly failureCode: string | null;
   readonly basis: string;
   /** Its marks point to different rows (src/README.md, matching). */

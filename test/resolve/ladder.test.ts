@@ -34,7 +34,7 @@ const held: Decision = {
 
 function next(decision: Decision, ageMs: number): string {
   const since = ago(ageMs);
-  const look = nextLook(RULES, { since, now: NOW, decision });
+  const look = nextLook(RULES, { scope: "platform/test", since, now: NOW, decision });
   return look.kind === "end"
     ? `end ${look.missing.map((one) => one.what).join(",")}`
     : `${String((look.at.getTime() - since.getTime()) / MINUTE)}m`;
@@ -66,7 +66,9 @@ describe("nextLook", () => {
   });
 
   test("behavior: what is held ends with the charges that a person must look at", () => {
-    expect(nextLook(RULES, { since: ago(2 * HOUR), now: NOW, decision: held })).toEqual({
+    expect(
+      nextLook(RULES, { scope: "platform/test", since: ago(2 * HOUR), now: NOW, decision: held }),
+    ).toEqual({
       kind: "end",
       missing: [{ what: "owner", detail: "two", ids: ["ch_1", "ch_2"] }],
     });
@@ -75,8 +77,10 @@ describe("nextLook", () => {
   test("error: a ladder without rungs ends at once, and never loops on an open object", () => {
     const rules = { ...RULES, ladder: { stripe: [], evm: [] } };
     const input = { since: ago(MINUTE), now: NOW };
-    expect(nextLook(rules, { ...input, decision: unproven }).kind).toBe("end");
-    expect(nextLook(rules, { ...input, decision: open })).toEqual({
+    expect(nextLook(rules, { scope: "platform/test", ...input, decision: unproven }).kind).toBe(
+      "end",
+    );
+    expect(nextLook(rules, { scope: "platform/test", ...input, decision: open })).toEqual({
       kind: "look",
       at: addMs(ago(MINUTE), RULES.asyncLimitMs),
     });

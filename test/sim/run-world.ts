@@ -256,6 +256,7 @@ function resolver(batch: Batch, local: PassDeps, place: () => Promise<void>): Re
       lookAtLists: () => Promise.resolve({ complete: true, lookedAt: now }),
       isReadable: isReadableId,
     },
+    chain: () => null,
     local: {
       reread: async (intentIds) => {
         const marks = { chargeIds: [], keys: [], intentIds, references: [], nonces: [] };
