@@ -46,6 +46,10 @@ with recursive charge_scopes as (
     from tallyd.charge c
    where c.intent_mark = :'id'
   union
+  select c.scope, c.charge_id
+    from tallyd.charge c
+   where c.nonce = :'id'
+  union
   select k.scope, k.object_id
     from tallyd.object_key k
    where k.idempotency_key = :'id'
@@ -59,6 +63,11 @@ with recursive charge_scopes as (
     from scopes
     join tallyd.refund r using (scope)
    where r.refund_id = :'id'
+  union
+  select m.scope, m.charge_id
+    from scopes
+    join tallyd.refund_match m using (scope)
+   where m.refund_id = :'id'
   union
   select d.scope, coalesce(d.charge_id, d.payment_intent)
     from scopes
@@ -99,6 +108,10 @@ with recursive charge_scopes as (
   select i.intent_id
     from tallyd.intent i
    where i.payment_id = :'id'
+  union
+  select i.intent_id
+    from tallyd.intent i
+   where i.nonce = :'id'
   union
   -- A payment intent without a charge has no place of its own; the rows that it marks do.
   select l.intent_id

@@ -22,3 +22,11 @@ export function stripeScopes(settings: {
 }): string[] {
   return [null, ...settings.accounts].map((account) => stripeScope(account, settings.livemode));
 }
+
+/** Every scope that is watched on any rail. */
+export function watchedScopes(settings: {
+  readonly stripe: { readonly accounts: readonly string[]; readonly livemode: boolean };
+  readonly chains: readonly { readonly chainId: string }[];
+}): string[] {
+  return [...stripeScopes(settings.stripe), ...settings.chains.map((chain) => chain.chainId)];
+}

@@ -1,7 +1,7 @@
 /** What the judge needs, wired to the sources: direct looks, blindness, recording. */
 import { UnreadableError } from "../core/errors.ts";
 import type { Look } from "../core/finding.ts";
-import { stripeScopes } from "../core/scope.ts";
+import { watchedScopes } from "../core/scope.ts";
 import type { JudgeDeps, LookAnswer } from "../detect/judge.ts";
 import { recordFindings } from "../incident/record.ts";
 import { lookDirect } from "../sources/stripe/lookup.ts";
@@ -50,6 +50,6 @@ async function blindScopes(tallyd: Tallyd): Promise<ReadonlySet<string>> {
   const failing = (await listSources(tallyd.pool)).filter((row) => row.failingSince !== null);
   const scopes = failing.map((row) => row.scope);
   // The team's table speaks about every scope.
-  const all = scopes.includes(LOCAL_SOURCE.scope) ? stripeScopes(tallyd.settings.stripe) : [];
+  const all = scopes.includes(LOCAL_SOURCE.scope) ? watchedScopes(tallyd.settings) : [];
   return new Set([...scopes, ...all]);
 }

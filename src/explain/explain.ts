@@ -1,4 +1,5 @@
 /** Everything known about one purchase, from whichever of its ids a person has at hand. */
+import { canonicalChainCharge, isChainScope, parseChainCharge } from "../core/chain.ts";
 import { contractOf } from "../core/contract.ts";
 import type { Contract } from "../core/contract.ts";
 import type { Incident } from "../core/incident.ts";
@@ -20,6 +21,7 @@ import {
 } from "./present.ts";
 import {
   findOperations,
+  readChainEvents,
   readCharges,
   readEvents,
   readIncidents,
@@ -27,7 +29,13 @@ import {
   readMoneyBack,
   readPayments,
 } from "./read-operation.ts";
-import type { ChargeRow, IntentRecord, ObjectName, PaymentRow } from "./read-operation.ts";
+import type {
+  ChargeRow,
+  EventRow,
+  IntentRecord,
+  ObjectName,
+  PaymentRow,
+} from "./read-operation.ts";
 
 /** What explaining needs besides the id. */
 export interface ExplainDeps<Shown> {
@@ -54,7 +62,7 @@ export async function explain<Shown>(
   id: string,
 ): Promise<Explained<Shown> | null> {
   const { db, now } = deps;
-  const operations = await findOperations(db, id, deps.scopes);
+  const operations = await operationsOf(deps, id);
   if (operations.length === 0) return null;
   const intents = await readIntents(db, operations);
   const charges = await readCharges(db, operations);
@@ -78,12 +86,44 @@ export async function explain<Shown>(
     paymentIntents: payments.map(presentPayment),
     refunds: back.filter((row) => row.kind === "refund").map(presentReturn),
     disputes: back.filter((row) => row.kind === "dispute").map(presentReturn),
-    events: (await readEvents(db, objects)).map(presentEvent),
+    events: [...(await readEvents(db, objects)), ...(await chainEvents(db, intents, charges))].map(
+      presentEvent,
+    ),
     resolutions: resolutions.toReversed().map(presentResolution),
     incidents: incidents.map((incident) => deps.presentIncident(incident, now)),
     coverage: await coverageOf(db, objects, intent),
     contract: intent === null ? null : contractFor(deps, intent, resolutions),
   };
+}
+
+/** By the id as it was typed, else by its other spellings on chain. */
+async function operationsOf(
+  deps: Pick<ExplainDeps<unknown>, "db" | "scopes">,
+  id: string,
+): Promise<string[]> {
+  const charge = parseChainCharge(id);
+  const others =
+    charge === null
+      ? []
+      : deps.scopes
+          .filter(isChainScope)
+          .flatMap((scope) => canonicalChainCharge(id, charge.scope ?? scope) ?? []);
+  for (const spelling of new Set([id, ...others])) {
+    const operations = await findOperations(deps.db, spelling, deps.scopes);
+    if (operations.length > 0) return operations;
+  }
+  return [];
+}
+
+function chainEvents(
+  db: Db,
+  intents: readonly IntentRecord[],
+  charges: readonly ChargeRow[],
+): Promise<EventRow[]> {
+  const onChain = charges.filter((row) => row.rail === "evm");
+  const rows = intents.filter((row) => row.rail === "evm").map((row) => row.intent_id);
+  if (onChain.length + rows.length === 0) return Promise.resolve([]);
+  return readChainEvents(db, { charges: objectsOf(onChain, []), intents: rows });
 }
 
 /** The row that the id means: itself, the owner of the charge, else the oldest of the purchase. */

@@ -23,7 +23,12 @@ export interface ExplainedIntent {
   readonly reference: string | null;
   readonly paymentId: string | null;
   readonly customer: string | null;
+  readonly payer: string | null;
   readonly payee: string | null;
+  /** On chain: the token's address, the nonce of the authorization and its end. */
+  readonly asset: string | null;
+  readonly nonce: string | null;
+  readonly validBefore: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   /** `null`: the row exists. */
@@ -43,6 +48,8 @@ export interface ExplainedCharge {
   readonly scope: string;
   readonly rail: string;
   readonly paymentIntent: string | null;
+  /** On chain: hash of the transaction, which several charges may share. */
+  readonly transaction: string | null;
   readonly status: string;
   readonly succeeded: boolean;
   readonly amount: string;
@@ -53,7 +60,10 @@ export interface ExplainedCharge {
   readonly captured: boolean;
   readonly disputed: boolean;
   readonly mirrored: boolean;
+  readonly payer: string | null;
   readonly payee: string | null;
+  readonly asset: string | null;
+  readonly nonce: string | null;
   readonly reference: string | null;
   readonly owned: string;
   readonly operation: string;

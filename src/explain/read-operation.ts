@@ -12,6 +12,7 @@ const sql = {
   payments: readNamedSql("explain/payments.sql"),
   moneyBack: readNamedSql("explain/money_back.sql"),
   events: readNamedSql("explain/events.sql"),
+  chainEvents: readNamedSql("explain/chain_events.sql"),
   incidents: readNamedSql("explain/incidents.sql"),
 };
 
@@ -65,6 +66,15 @@ export function readEvents(db: Db, objects: readonly ObjectName[]): Promise<Even
   return runNamed<EventRow>(db, sql.events, { ...names(objects), limit: ROWS_MAX });
 }
 
+/** What the logs and looks of a chain say about rows and charges. */
+export function readChainEvents(
+  db: Db,
+  about: { readonly charges: readonly ObjectName[]; readonly intents: readonly string[] },
+): Promise<EventRow[]> {
+  const { charges, intents } = about;
+  return runNamed<EventRow>(db, sql.chainEvents, { ...names(charges), intents, limit: ROWS_MAX });
+}
+
 /** Incidents that name any of them. */
 export async function readIncidents(
   db: Db,
@@ -108,7 +118,11 @@ export interface IntentRecord {
   readonly reference: string | null;
   readonly payment_id: string | null;
   readonly customer: string | null;
+  readonly payer: string | null;
   readonly payee: string | null;
+  readonly asset: string | null;
+  readonly nonce: string | null;
+  readonly valid_before: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly vanished_at: Date | null;
@@ -135,7 +149,10 @@ export interface ChargeRow {
   readonly captured: boolean;
   readonly disputed: boolean;
   readonly mirrored: boolean;
+  readonly payer: string | null;
   readonly payee: string | null;
+  readonly asset: string | null;
+  readonly nonce: string | null;
   readonly reference: string | null;
   readonly owned: string;
   readonly operation_id: string;

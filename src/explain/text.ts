@@ -96,7 +96,9 @@ function storyLines(explained: Explained<IncidentLine>): string[] {
     })),
     ...explained.events.map((event) => ({
       at: event.createdAt,
-      what: `event ${event.type} ${event.object ?? ""} came by ${event.via}`,
+      what: event.type.startsWith("chain.")
+        ? `${event.type} ${event.object ?? ""} in ${event.via}, ${event.status}`
+        : `event ${event.type} ${event.object ?? ""} came by ${event.via}`,
     })),
     ...explained.resolutions.map((one) => ({
       at: one.decidedAt,

@@ -22,7 +22,10 @@ export type HoldCode =
   | "authorization_reuse"
   | "state_drift";
 
-/** Why a row has failed for good. */
+/**
+ * Why a row has failed for good. On chain: `expired` authorizations can never settle, `reverted`
+ * transactions moved nothing.
+ */
 export type FailedWhy = "declined" | "canceled" | "absent" | "expired" | "reverted";
 
 /** A decision. Only record, fail_terminal and fail_retryable write. */
@@ -41,7 +44,6 @@ export type Decision =
   | {
       readonly kind: "fail_terminal";
       readonly reason: string;
-      /** `expired`: the authorization can never settle; `reverted`: its transaction failed on chain. */
       readonly why: FailedWhy;
       /** What to do, and what not. */
       readonly advice: string;

@@ -6,6 +6,7 @@ import { readNamedSql, runNamed } from "../store/named-sql.ts";
 import { toBigint } from "../store/pool.ts";
 import type { Db } from "../store/pool.ts";
 import { missingRanges } from "../store/sources.ts";
+import { readOwnCharges } from "./own-charges.ts";
 import { ABSENCE_SOURCES, attemptRange } from "./absence.ts";
 import type { ProofRules } from "./absence.ts";
 import type {
@@ -13,7 +14,6 @@ import type {
   Gap,
   LastLook,
   OpenIntent,
-  OwnCharge,
   OwnPayment,
   RivalRow,
   SiblingCharge,
@@ -23,7 +23,6 @@ import type {
 const sql = {
   intent: readNamedSql("resolve/intent.sql"),
   payments: readNamedSql("resolve/own_payments.sql"),
-  charges: readNamedSql("resolve/own_charges.sql"),
   siblings: readNamedSql("resolve/siblings.sql"),
   sharedKeys: readNamedSql("resolve/shared_keys.sql"),
   rivals: readNamedSql("resolve/rivals.sql"),
@@ -116,34 +115,6 @@ export async function readOwnPayments(
     seenAt: row.seen_at,
     missingSince: row.missing_since,
   }));
-}
-
-/** The charges of a row, oldest first. */
-export async function readOwnCharges(db: Db, intentId: string): Promise<OwnCharge[]> {
-  const rows = await runNamed<ChargeRecord>(db, sql.charges, { intent: intentId });
-  return rows.map(ownCharge);
-}
-
-/** A charge as SQL gives it. */
-export function ownCharge(row: ChargeRecord): OwnCharge {
-  return {
-    chargeId: row.charge_id,
-    paymentIntent: row.payment_intent,
-    status: row.status,
-    succeeded: row.succeeded,
-    captured: row.captured,
-    mirrored: row.mirrored,
-    amount: toBigint(row.amount),
-    amountCaptured: toBigint(row.amount_captured),
-    net: toBigint(row.net),
-    currency: row.currency,
-    payee: row.payee,
-    asset: row.asset,
-    failureCode: row.failure_code,
-    basis: row.basis,
-    torn: row.torn,
-    createdAt: row.created_at,
-  };
 }
 
 /** Successes of the operation that are not the row's own. */
@@ -254,26 +225,6 @@ interface PaymentRecord {
   readonly version_at: Date;
   readonly seen_at: Date;
   readonly missing_since: Date | null;
-}
-
-/** A charge as sql/resolve answers it. */
-export interface ChargeRecord {
-  readonly charge_id: string;
-  readonly payment_intent: string | null;
-  readonly status: "pending" | "succeeded" | "failed";
-  readonly succeeded: boolean;
-  readonly captured: boolean;
-  readonly mirrored: boolean;
-  readonly amount: string;
-  readonly amount_captured: string;
-  readonly net: string;
-  readonly currency: string;
-  readonly payee: string | null;
-  readonly asset: string | null;
-  readonly failure_code: string | null;
-  readonly basis: string;
-  readonly torn: boolean;
-  readonly created_at: Date;
 }
 
 interface SiblingRecord {

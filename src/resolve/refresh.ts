@@ -10,7 +10,8 @@ import { attemptRange } from "./absence.ts";
 import type { ProofRules } from "./absence.ts";
 import type { StripeSide } from "./deps.ts";
 import { mergeRanges } from "./merge-ranges.ts";
-import { readOpenIntent, readOwnCharges, readOwnPayments } from "./read-situation.ts";
+import { readOwnCharges } from "./own-charges.ts";
+import { readOpenIntent, readOwnPayments } from "./read-situation.ts";
 import type { LastLook, OpenIntent, OwnCharge, OwnPayment, Range } from "./situation.ts";
 
 /** A due row, as it was re-read from the team's table. */

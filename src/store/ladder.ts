@@ -169,3 +169,26 @@ export async function dropSettled(db: Db): Promise<void> {
             )`,
   );
 }
+
+/** Makes rows due whose signed authorization ended in a time that a chain was just read to. */
+export async function wakeEnded(
+  db: Db,
+  input: {
+    readonly scope: string;
+    readonly from: Date;
+    readonly to: Date;
+    readonly now: Date;
+  },
+): Promise<void> {
+  await db.query(
+    `update tallyd.ladder l
+        set next_at = $4
+       from tallyd.intent i
+      where i.intent_id = l.intent_id
+        and i.scope = $1
+        and i.valid_before > $2
+        and i.valid_before <= $3
+        and l.next_at > $4`,
+    [input.scope, input.from, input.to, input.now],
+  );
+}

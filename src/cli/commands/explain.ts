@@ -1,4 +1,4 @@
-import { stripeScopes } from "../../core/scope.ts";
+import { watchedScopes } from "../../core/scope.ts";
 import { explain as explainId, nearestIds } from "../../explain/explain.ts";
 import { explainText } from "../../explain/text.ts";
 import { presentIncident } from "../../incident/present.ts";
@@ -26,7 +26,7 @@ export const explain: Command = {
         db: pool,
         now: context.clock.now(),
         rules: settings.rules,
-        scopes: stripeScopes(settings.stripe),
+        scopes: watchedScopes(settings),
         presentIncident,
       };
       const explained = await explainId(deps, id);

@@ -91,7 +91,8 @@ function byNonce(situation: ChainSituation, now: Date): Decision {
     case "canceled":
       return never(situation, "canceled", "its authorization was canceled on chain");
     case "used":
-      if (other !== undefined && other.chargeId !== null) return usedByAnother(other.intentId, other.chargeId);
+      if (other !== undefined && other.chargeId !== null)
+        return usedByAnother(other.intentId, other.chargeId);
       return unproven(
         [
           {

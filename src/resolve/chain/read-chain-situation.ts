@@ -4,15 +4,9 @@ import { interval } from "../../core/interval.ts";
 import type { RuleSettings } from "../../core/settings.ts";
 import { readNamedSql, runNamed } from "../../store/named-sql.ts";
 import type { Db } from "../../store/pool.ts";
-import {
-  NAMED_MAX,
-  ownCharge,
-  readOpenIntent,
-  readOwnCharges,
-  readRivals,
-  readSiblings,
-} from "../read-situation.ts";
-import type { ChargeRecord } from "../read-situation.ts";
+import { ownCharge, readOwnCharges } from "../own-charges.ts";
+import type { ChargeRecord } from "../own-charges.ts";
+import { NAMED_MAX, readOpenIntent, readRivals, readSiblings } from "../read-situation.ts";
 import type { OwnCharge } from "../situation.ts";
 import type { ChainIntent, ChainSituation, FinalBlock, SharedNonce } from "./situation.ts";
 

@@ -1,4 +1,4 @@
-/** Looks at ambiguous rows of one chain: asks the chain, decides, and has the decision carried out. */
+/** Looks at one ambiguous row on chain: asks, decides, and has the decision carried out. */
 import { UnreadableError } from "../../core/errors.ts";
 import { isIntentState } from "../../core/states.ts";
 import { leaveLadder } from "../../store/ladder.ts";
