@@ -1,7 +1,8 @@
 -- Charges whose place may change because of the changed objects: the charges themselves, those of a
 -- changed payment intent, and those that a mark ties to a changed intent, then or now.
 with intents as (
-  select i.intent_id, i.scope, i.charge_id, i.idempotency_key, i.reference, i.nonce
+  select i.intent_id, i.scope, i.charge_id, i.idempotency_key, i.reference, i.nonce,
+         i.challenge_nonce, i.challenge_memo
     from tallyd.intent i
    where i.intent_id = any (:'intents'::text[])
 ), seeds as (
@@ -35,7 +36,15 @@ with intents as (
   union
   select c.scope, c.charge_id
     from intents i
-    join tallyd.charge c on c.nonce = i.nonce and c.scope = i.scope
+    join tallyd.charge c on c.nonce in (i.nonce, i.challenge_nonce) and c.scope = i.scope
+  union
+  select t.scope, t.scope || ':' || t.tx_hash || ':' || t.log_index
+    from intents i
+    join tallyd.evm_transfer t
+      on left(t.memo, 32) || right(t.memo, 14) = i.challenge_memo
+     and t.scope = i.scope
+     and t.role = 'charge'
+     and t.memo is not null
   union
   select c.scope, c.charge_id
     from intents i

@@ -106,6 +106,12 @@ create table tallyd.evm_balance (
 -- A charge on chain: payment_intent holds the transaction's hash, which several charges may share.
 alter table tallyd.charge add column asset text check (char_length(asset) <= 128); -- the token's address
 alter table tallyd.charge add column nonce text check (char_length(nonce) <= 128); -- of its authorization
+-- What a row's payment carries when its payment identifier is a challenge of the Machine Payments Protocol.
+alter table tallyd.intent add column challenge_nonce text check (char_length(challenge_nonce) <= 66);
+alter table tallyd.intent add column challenge_memo text check (char_length(challenge_memo) <= 46); -- head and tail
+create index intent_challenge_nonce on tallyd.intent (challenge_nonce) where challenge_nonce is not null;
+create index intent_challenge_memo on tallyd.intent (challenge_memo) where challenge_memo is not null;
+create index evm_transfer_memo on tallyd.evm_transfer ((left(memo, 32) || right(memo, 14))) where memo is not null;
 create index charge_nonce on tallyd.charge (nonce) where nonce is not null;
 create index intent_nonce on tallyd.intent (nonce) where nonce is not null;
 

@@ -50,4 +50,23 @@ select c.scope, c.charge_id, 1, 'charge_id', r.intent_id, r.created_at, (r.state
               and (r.asset is null or r.asset = c.asset)
               and r.amount = c.amount
               and r.place = t.place
-       end;
+       end
+union all
+-- The Machine Payments Protocol makes the nonce, or the memo of the transfer, from the challenge.
+select c.scope, c.charge_id, 4, 'payment_id', i.intent_id, i.created_at, (i.state <> 'recorded')::integer
+  from tallyd.charge c
+  join tallyd.intent_fact i on i.challenge_nonce = c.nonce and i.scope = c.scope and i.pays
+ where c.rail = 'evm'
+union all
+select c.scope, c.charge_id, 4, 'payment_id', i.intent_id, i.created_at, (i.state <> 'recorded')::integer
+  from tallyd.charge c
+  join tallyd.evm_transfer t
+    on t.scope = c.scope
+   and t.tx_hash = c.payment_intent
+   and t.log_index::text = split_part(c.charge_id, ':', 4)
+  join tallyd.intent_fact i
+    on i.challenge_memo = left(t.memo, 32) || right(t.memo, 14)
+   and i.scope = c.scope
+   and i.pays
+ where c.rail = 'evm'
+   and t.memo is not null;

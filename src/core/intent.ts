@@ -36,6 +36,9 @@ export interface IntentRow {
   readonly payee: string | null;
   readonly nonce: string | null;
   readonly validBefore: string | null;
+  /** Marks that a payment of this row carries when its payment identifier is an MPP challenge. */
+  readonly challengeNonce: string | null;
+  readonly challengeMemo: string | null;
   readonly repeatConfirmed: boolean;
   readonly createdAt: string;
   /** The creation time where the table has no time of change. */

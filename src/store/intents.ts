@@ -25,6 +25,7 @@ with read as (
            charge_id text, response_kind text, fingerprint text, fingerprint_fit text,
            reference text, payment_id text, customer text, network text, asset text,
            payer text, payee text, nonce text, valid_before timestamptz,
+           challenge_nonce text, challenge_memo text,
            repeat_confirmed boolean, created_at timestamptz, updated_at timestamptz,
            row_hash text)
 ),
@@ -50,12 +51,13 @@ stored as (
            intent_id, account_id, rail, scope, kind, amount, currency, idempotency_key, state,
            raw_state, charge_id, response_kind, fingerprint, fingerprint_fit, reference,
            payment_id, customer, network, asset, payer, payee, nonce, valid_before,
+           challenge_nonce, challenge_memo,
            repeat_confirmed, created_at, updated_at, row_hash, recorded_as, recorded_seen_at,
            first_seen_at, seen_at)
   select d.intent_id, d.account_id, d.rail, d.scope, d.kind, d.amount, d.currency,
          d.idempotency_key, d.state, d.raw_state, d.charge_id, d.response_kind, d.fingerprint,
          d.fingerprint_fit, d.reference, d.payment_id, d.customer, d.network, d.asset, d.payer,
-         d.payee, d.nonce, d.valid_before, d.repeat_confirmed, d.created_at, d.updated_at,
+         d.payee, d.nonce, d.valid_before, d.challenge_nonce, d.challenge_memo, d.repeat_confirmed, d.created_at, d.updated_at,
          d.row_hash, d.recorded_as, d.recorded_seen_at, $2, $2
     from differing d
    order by d.intent_id
@@ -82,6 +84,8 @@ stored as (
          payee = excluded.payee,
          nonce = excluded.nonce,
          valid_before = excluded.valid_before,
+         challenge_nonce = excluded.challenge_nonce,
+         challenge_memo = excluded.challenge_memo,
          repeat_confirmed = excluded.repeat_confirmed,
          created_at = excluded.created_at,
          updated_at = excluded.updated_at,
@@ -144,6 +148,8 @@ function toRecord(row: IntentRow): Record<string, unknown> {
     payee: row.payee,
     nonce: row.nonce,
     valid_before: row.validBefore,
+    challenge_nonce: row.challengeNonce,
+    challenge_memo: row.challengeMemo,
     repeat_confirmed: row.repeatConfirmed,
     created_at: row.createdAt,
     updated_at: row.updatedAt,

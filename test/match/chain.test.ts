@@ -9,9 +9,11 @@ import {
   chainRow,
   chainSettings,
   chargeId,
+  hash,
   transfer,
   transferBack,
 } from "../support/chain-rows.ts";
+import { challengeMarks } from "../../src/sources/local/challenge.ts";
 import { openWorld } from "../support/world.ts";
 import type { World } from "../support/world.ts";
 
@@ -119,6 +121,39 @@ test("behavior: amounts beyond 2^53 agree to the last unit (B33)", async () => {
   await chainRow(world, { id: "L3", nonce: "n3", amount: "9007199254740993" });
   await transfer(world, { tx: "t3", nonce: "n3", value: "9007199254740993" });
   expect(await world.codes()).toEqual([]);
+});
+
+test("behavior: a challenge is found by the nonce or the memo that is made from it", async () => {
+  const { nonce, memo } = challengeMarks("ch_abc", "api.example.com");
+  const marked = memo.slice(0, 32) + "00".repeat(10) + memo.slice(32);
+  await chainRow(world, { id: "L1", paymentId: "ch_abc" });
+  await chainRow(world, { id: "L2", paymentId: "ch_def" });
+  await transfer(world, { tx: "t1" });
+  await transfer(world, { tx: "t2" });
+  await world.pool.query("update tallyd.evm_transfer set memo = $1 where tx_hash = $2", [
+    marked,
+    hash("t1"),
+  ]);
+  await world.pool.query("update tallyd.charge set nonce = $1 where payment_intent = $2", [
+    nonce,
+    hash("t2"),
+  ]);
+  const marks = { L1: [null, memo], L2: [nonce, null] };
+  for (const [id, [challengeNonce, challengeMemo]] of Object.entries(marks)) {
+    await world.pool.query(
+      "update tallyd.intent set challenge_nonce = $2, challenge_memo = $3 where intent_id = $1",
+      [id, challengeNonce, challengeMemo],
+    );
+  }
+  await world.judge();
+  const placed = await world.pool.query<{ line: string }>(
+    `select charge_id || ' ' || coalesce(intent_id, '-') || ' ' || coalesce(basis, '-') as line
+       from tallyd.charge_match order by charge_id`,
+  );
+  expect(placed.rows.map((row) => row.line)).toEqual([
+    `${chargeId("t1", 1)} L1 payment_id`,
+    `${chargeId("t2", 1)} L2 payment_id`,
+  ]);
 });
 
 test("behavior: pending transfers say nothing yet (B39)", async () => {

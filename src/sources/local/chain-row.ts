@@ -1,10 +1,21 @@
 import { canonicalAddress, canonicalChainCharge, canonicalHash } from "../../core/chain.ts";
+import { challengeMarks } from "./challenge.ts";
 import type { IntentRow } from "../../core/intent.ts";
 import type { ChainSettings, ChainToken } from "../../core/settings.ts";
 
 type ChainFields = Pick<
   IntentRow,
-  "scope" | "currency" | "chargeId" | "network" | "asset" | "payer" | "payee" | "nonce"
+  | "scope"
+  | "currency"
+  | "chargeId"
+  | "network"
+  | "asset"
+  | "payer"
+  | "payee"
+  | "nonce"
+  | "paymentId"
+  | "challengeNonce"
+  | "challengeMemo"
 >;
 
 /**
@@ -21,8 +32,13 @@ export function canonicalChainFields<Row extends ChainFields>(
   const tokens = chain === undefined ? [] : [...chain.tokens, ...chain.otherTokens];
   const token = tokenOf(row, tokens);
   const stored = row.chargeId ?? hashOfResponse(input.response);
+  const realm = chain?.mpp?.realm;
+  const challenge =
+    realm === undefined || row.paymentId === null ? null : challengeMarks(row.paymentId, realm);
   return {
     ...row,
+    challengeNonce: challenge?.nonce ?? null,
+    challengeMemo: challenge?.memo ?? null,
     network: row.scope,
     asset: token?.address ?? addressOf(row.asset),
     currency: token?.symbol.toLowerCase() ?? row.currency,

@@ -169,6 +169,8 @@ function toRow(parsed: Parsed): Omit<IntentRow, "rail" | "scope" | "state" | "ro
     payee: hexLower(parsed.payee),
     nonce: hexLower(parsed.nonce),
     validBefore: parsed.validBefore === null ? null : isoOfMicros(parsed.validBefore),
+    challengeNonce: null,
+    challengeMemo: null,
     repeatConfirmed: parsed.repeatConfirmed,
     createdAt: isoOfMicros(parsed.createdAt),
     updatedAt: isoOfMicros(parsed.updatedAt ?? parsed.createdAt),
