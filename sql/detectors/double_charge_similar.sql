@@ -5,31 +5,47 @@
 --! advice: Compare the purchases. If they are one, refund all but the oldest; if they are not, close the incident and give each purchase a reference, which rules the likeness out.
 --
 -- Similar charges of different operations: the same payer, payee, amount, currency and purpose inside a
--- short window, or equal fingerprints inside the duplicate window. Different references win over
+-- short window, or equal fingerprints inside the duplicate window (keys made by sql/match/liken.sql). Different references win over
 -- any likeness. A burst is one group, found again under its first charge while it grows (case B05).
 with touched as (
-  select c.scope, c.amount, c.currency, min(c.created_at) as since, max(c.created_at) as until
-    from tallyd.charge_fact c
-   where c.operation_id = any (:'operations'::text[])
-     and c.succeeded
-   group by c.scope, c.amount, c.currency
+  select m.scope, k.sort, k.likeness, min(c.created_at) as since, max(c.created_at) as until
+    from tallyd.charge_match m
+    join tallyd.charge c on c.scope = m.scope and c.charge_id = m.charge_id
+   cross join lateral (values ('alike', m.alike_key), ('fingerprint', m.print_key)) as k (sort, likeness)
+   where m.operation_id = any (:'operations'::text[])
+     and k.likeness is not null
+     and c.status = 'succeeded'
+   group by m.scope, k.sort, k.likeness
 ), near as (
-  select distinct n.scope, n.charge_id
+  select t.scope, t.sort, t.likeness, m.charge_id, t.since, t.until
     from touched t
-    join tallyd.charge n
-      on n.scope = t.scope
-     and n.amount = t.amount
-     and n.currency = t.currency
-     and n.created_at between t.since - :'duplicate_window'::interval
-                          and t.until + :'duplicate_window'::interval
-   where n.status = 'succeeded'
+    join tallyd.charge_match m on m.alike_key = t.likeness and m.scope = t.scope
+   where t.sort = 'alike'
+  union all
+  select t.scope, t.sort, t.likeness, m.charge_id, t.since, t.until
+    from touched t
+    join tallyd.charge_match m on m.print_key = t.likeness and m.scope = t.scope
+   where t.sort = 'fingerprint'
+), crowded as (
+  -- Most charges are like no other: they end here.
+  select n.scope, n.sort, n.likeness, n.charge_id
+    from (
+           select scope, sort, likeness, charge_id, since, until,
+                  count(*) over (partition by scope, sort, likeness) as members
+             from near
+         ) n
+    join tallyd.charge c on c.scope = n.scope and c.charge_id = n.charge_id
+   where n.members > 1
+     and c.status = 'succeeded'
+     and c.created_at between n.since - :'duplicate_window'::interval
+                          and n.until + :'duplicate_window'::interval
 ), paid as (
   select c.scope, c.charge_id, c.operation_id, c.rail, c.payment_intent, c.amount, c.amount_captured, c.net,
-         c.currency, c.created_at, c.intent_id, c.payee, c.purpose,
-         coalesce(c.payer, i.customer, c.instrument) as payer,
-         coalesce(c.reference, i.reference, i.payment_id) as reference,
-         i.fingerprint, i.account_id
-    from near
+         c.currency, c.created_at, c.intent_id, coalesce(c.payer, i.customer, c.instrument) as payer,
+         coalesce(c.reference, i.reference, i.payment_id) as reference, n.sort, n.likeness,
+         case n.sort when 'alike' then :'similar_window'::interval
+                     else :'duplicate_window'::interval end as gap_max
+    from crowded n
     join tallyd.charge_fact c using (scope, charge_id)
     left join tallyd.intent i on i.intent_id = c.intent_id
    where c.succeeded
@@ -46,40 +62,32 @@ with touched as (
             where lower(a.payee) = lower(c.payee)
               and c.amount <= a.max_amount
          )
-), alike as (
-  select p.scope, p.charge_id, 'alike' as sort, :'similar_window'::interval as gap_max,
-         jsonb_build_array(p.payer, p.payee, p.amount::text, p.currency, p.purpose) as likeness
-    from paid p
-   where p.payer is not null
-  union all
-  select p.scope, p.charge_id, 'fingerprint', :'duplicate_window'::interval,
-         jsonb_build_array(p.account_id, p.fingerprint, p.amount::text, p.currency)
-    from paid p
-   where p.fingerprint is not null
 ), likenesses as (
-  select a.scope, a.sort, a.likeness, a.gap_max, p.charge_id, p.created_at, p.reference,
+  select a.scope, a.charge_id, a.operation_id, a.rail, a.payment_intent, a.amount, a.amount_captured, a.net,
+         a.currency, a.created_at, a.intent_id, a.payer, a.reference, a.sort, a.gap_max, a.likeness,
          -- Purchases with names of their own are different purchases: only the nameless stay.
-         count(*) filter (where p.reference is not null) over l as named,
-         min(p.reference) over l as first_reference,
-         max(p.reference) over l as last_reference
-    from alike a
-    join paid p using (scope, charge_id)
+         count(*) filter (where a.reference is not null) over l as named,
+         min(a.reference) over l as first_reference,
+         max(a.reference) over l as last_reference
+    from paid a
   window l as (partition by a.scope, a.sort, a.likeness)
 ), steps as (
-  select scope, sort, likeness, charge_id, created_at,
-         created_at - lag(created_at) over w > gap_max as breaks
-    from likenesses
+  select l.scope, l.charge_id, l.operation_id, l.rail, l.payment_intent, l.amount, l.amount_captured, l.net,
+         l.currency, l.created_at, l.intent_id, l.payer, l.sort, l.likeness,
+         l.created_at - lag(l.created_at) over w > l.gap_max as breaks
+    from likenesses l
    where named = 0
       or first_reference = last_reference
       or reference is null
-  window w as (partition by scope, sort, likeness order by created_at, charge_id)
+  window w as (partition by l.scope, l.sort, l.likeness order by l.created_at, l.charge_id)
 ), islands as (
-  select scope, sort, likeness, charge_id, created_at,
-         count(*) filter (where breaks) over (partition by scope, sort, likeness
-                                              order by created_at, charge_id) as island
-    from steps
+  select s.scope, s.charge_id, s.operation_id, s.rail, s.payment_intent, s.amount, s.amount_captured, s.net,
+         s.currency, s.created_at, s.intent_id, s.payer, s.sort, s.likeness,
+         count(*) filter (where s.breaks) over (partition by s.scope, s.sort, s.likeness
+                                                order by s.created_at, s.charge_id) as island
+    from steps s
 ), groups as (
-  select i.scope, i.sort, i.likeness, i.island,
+  select p.scope, p.sort, p.likeness, p.island,
          array_agg(p.charge_id order by p.created_at, p.charge_id) as charges,
          array_agg(distinct p.intent_id) filter (where p.intent_id is not null) as intents,
          (array_agg(p.operation_id order by p.created_at, p.charge_id))[1] as operation_id,
@@ -98,9 +106,8 @@ with touched as (
            'currency', p.currency, 'createdAt', p.created_at, 'intent', p.intent_id,
            'keeper', false, 'reason', case when p.intent_id is null then 'no local row' end
          ) order by p.created_at, p.charge_id) as members
-    from islands i
-    join paid p using (scope, charge_id)
-   group by i.scope, i.sort, i.likeness, i.island
+    from islands p
+   group by p.scope, p.sort, p.likeness, p.island
   -- Charges of one operation are the proven detector's.
   having count(distinct p.operation_id) > 1
      -- What settles in one transaction on chain was collected on purpose (case B36).

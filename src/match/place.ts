@@ -26,6 +26,7 @@ const sql = {
   placeIntents: readNamedSql("match/place_intents.sql"),
   placeCharges: readNamedSql("match/place_charges.sql"),
   fillByReference: readNamedSql("match/fill_by_reference.sql"),
+  liken: readNamedSql("match/liken.sql"),
   owners: readNamedSql("match/owners.sql"),
   namesakes: readNamedSql("match/namesakes.sql"),
   schedule: readNamedSql("match/schedule.sql"),
@@ -76,6 +77,7 @@ export async function placeChanged(
   note(await operationsOfPayments(tx, changed));
   const operations = [...touched];
   await runNamed(tx, sql.fillByReference, { operations });
+  await runNamed(tx, sql.liken, { operations });
   await runNamed(tx, sql.schedule, { operations, now, ...deadlines(rules) });
   const unowned = await countUnowned(tx, charges);
   return { changed: changed.length, operations, unowned, more: changed.length === CHANGED_MAX };
