@@ -5,7 +5,7 @@
 --! advice: Run tallyd doctor: it names the setting, what it saw and what is allowed.
 --
 -- Many equal symptoms are one fault of configuration: refused keys, signatures that never fit, a clock that is
--- off, the wrong mode, rows that cannot be read, a column that is too narrow, a dead Slack hook.
+-- off, the wrong mode, rows that cannot be read, a column that is too narrow, a right that is lacking, a dead hook.
 with refused as (
   select 'key:' || min(s.scope) as subject, min(s.scope) as scope, 'key_refused' as basis,
          min(s.failing_since) as occurred_at,
@@ -108,6 +108,19 @@ with refused as (
    where i.rail = 'evm'
      and i.scope <> all (:'chain_scopes'::text[])
    group by i.scope
+), rights as (
+  select 'local:rights' as subject, 'local' as scope, 'rights' as basis, t.last_at as occurred_at,
+         format('What is settled cannot be written: the role %s has no UPDATE right on %s of %s',
+                t.detail ->> 'role',
+                (select string_agg(c.name, ', ' order by c.place)
+                   from jsonb_array_elements_text(t.detail -> 'columns') with ordinality as c (name, place)),
+                t.detail ->> 'relation') as summary,
+         format('Run "%s" as the owner of the table (deploy/grants.sql does it), or set RESOLVE=suggest if nothing '
+                'shall be written.', t.detail ->> 'grant') as advice,
+         t.detail as evidence
+    from tallyd.tally t
+   where t.name = 'rights_lacking'
+     and t.streak > 0
 ), hooks as (
   select 'hook:' || h.channel as subject, null::text as scope, 'dead_hook' as basis, h.failing_since as occurred_at,
          format('Alerts cannot be delivered: %s', h.last_error) as summary,
@@ -135,6 +148,8 @@ with refused as (
   select subject, scope, basis, occurred_at, summary, advice, evidence from narrow
   union all
   select subject, scope, basis, occurred_at, summary, advice, evidence from unwatched
+  union all
+  select subject, scope, basis, occurred_at, summary, advice, evidence from rights
   union all
   select subject, scope, basis, occurred_at, summary, advice, evidence from hooks
 )

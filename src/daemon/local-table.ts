@@ -11,8 +11,10 @@ import { LOCAL_SOURCE, readChanges, sweep } from "../sources/local/pass.ts";
 import type { PassResult } from "../sources/local/pass.ts";
 import { placeSettings } from "../sources/local/place.ts";
 import type { ReaderDeps } from "../sources/local/read-rows.ts";
-import type { LocalShape } from "../sources/local/shape.ts";
+import { findLackingRights } from "../sources/local/rights.ts";
+import type { LackingRights, LocalShape } from "../sources/local/shape.ts";
 import { getSource, markFailed } from "../store/sources.ts";
+import { noteLackingRights } from "../store/tallies.ts";
 
 /** The team's table. */
 export interface LocalTable {
@@ -26,6 +28,11 @@ export interface LocalTable {
   readonly look: (marks: Extract<Look, { source: "local" }>) => Promise<boolean>;
   /** What readers and the resolver need; after trouble call `forget`. */
   readonly reader: () => Promise<ReaderDeps>;
+  /**
+   * Notes which rights the resolver lacks as the catalogue has them now; a changed right is known
+   * to the next write. Out of reach is no news about rights, and told by the reader.
+   */
+  readonly checkRights: () => Promise<void>;
   /** The table is inspected again at the next call. */
   readonly forget: () => void;
 }
@@ -98,10 +105,31 @@ export function openLocalTable(deps: LocalTableDeps): LocalTable {
         return found.ids.length > 0;
       }),
     reader: readerDeps,
+    checkRights: async () => {
+      if (await rightsChanged(deps, known)) shape = undefined;
+    },
     forget: () => {
       shape = undefined;
     },
   };
+}
+
+/**
+ * Notes the rights that are lacking now. True: not those of the shape in hand, which would go on
+ * refusing what was granted, or trying what was revoked.
+ */
+async function rightsChanged(deps: LocalTableDeps, known: LocalShape | null): Promise<boolean> {
+  const { resolve, intents } = deps.settings;
+  let lacking: LackingRights | null = null;
+  try {
+    // Only a resolver that writes needs the right to.
+    if (resolve === "write") lacking = await findLackingRights(deps.team, intents);
+  } catch (error) {
+    if (error instanceof UnreadableError) return false;
+    throw error;
+  }
+  await noteLackingRights(deps.own, lacking, deps.clock.now());
+  return resolve === "write" && known?.lackingRights?.grant !== lacking?.grant;
 }
 
 /** Has any process of this tallyd ever read the table completely? */

@@ -124,6 +124,7 @@ export async function judgeAllSources(
     readonly jobs?: () => Promise<readonly UnhealthyJob[]>;
   },
 ): Promise<StepResult> {
+  await tallyd.local.checkRights();
   const deps = judgeDeps(tallyd);
   const record: JudgeDeps["record"] = async (input) => {
     const { now } = input;

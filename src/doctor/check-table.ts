@@ -87,7 +87,10 @@ function resolveChecks(shape: LocalShape, settings: Settings): Check[] {
     told("resolver", "warning", {
       seen: `RESOLVE=write, but ${shape.writeRefusal ?? "nothing may be written"}`,
       meaning: "every decision is told and none is written",
-      advice: "grant UPDATE or give intents.write; or set RESOLVE=suggest",
+      advice:
+        shape.lackingRights === null
+          ? "give intents.write, or set RESOLVE=suggest"
+          : `${shape.lackingRights.grant} (deploy/grants.sql), or set RESOLVE=suggest`,
     }),
   ];
 }

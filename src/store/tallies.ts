@@ -4,7 +4,10 @@
  */
 import type { Db } from "./pool.ts";
 
-/** The tallies of the webhook route; the first five are streaks of refused requests. */
+/**
+ * The tallies of the webhook route, of which the first five are streaks of refused requests, and
+ * one of the team's table.
+ */
 export type TallyName =
   | "signature_missing"
   | "signature_malformed"
@@ -17,7 +20,8 @@ export type TallyName =
   | "other_mode"
   | "foreign_account"
   | "event_type_ignored"
-  | "event_lost";
+  | "event_lost"
+  | "rights_lacking";
 
 /** A number of equal things that were seen since the last write. */
 export interface TallyCount {
@@ -77,6 +81,44 @@ export async function addTallies(db: Db, counts: readonly TallyCount[]): Promise
       ),
       RECENT_MAX,
     ],
+  );
+}
+
+/** Rights on the team's table that are lacking; see sources/local/rights.ts. */
+export interface LackingRightsNote {
+  readonly relation: string;
+  readonly role: string;
+  readonly columns: readonly string[];
+  readonly grant: string;
+}
+
+/**
+ * Notes that rights on the team's table are lacking, or (`null`) that none is: the detector
+ * `config_error` tells of it. `last_at` is when this lack was first seen.
+ */
+export async function noteLackingRights(
+  db: Db,
+  lacking: LackingRightsNote | null,
+  at: Date,
+): Promise<void> {
+  if (lacking === null) {
+    await endStreaks(db, ["rights_lacking"]);
+    return;
+  }
+  const { relation, role, columns, grant } = lacking;
+  await db.query(
+    `insert into tallyd.tally as stored (name, total, streak, last_at, detail)
+     values ('rights_lacking', 1, 1, $1, $2)
+         on conflict (name, scope)
+            do update
+                  set total = stored.total + 1,
+                      streak = 1,
+                      last_at = case stored.streak when 0 then excluded.last_at
+                                else stored.last_at end,
+                      detail = excluded.detail
+                where stored.streak = 0
+                   or stored.detail is distinct from excluded.detail`,
+    [at, JSON.stringify({ relation, role, columns, grant })],
   );
 }
 

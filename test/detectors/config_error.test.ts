@@ -1,6 +1,8 @@
 /** A flood of equal symptoms is one finding about the configuration. Cases B18, B33, B45. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
+import { addMs } from "../../src/core/clock.ts";
+import { noteLackingRights } from "../../src/store/tallies.ts";
 import { openWorld } from "../support/world.ts";
 import type { World } from "../support/world.ts";
 
@@ -25,6 +27,26 @@ async function errors(): Promise<(string | null)[]> {
   const findings = await world.judgeSources();
   return findings.filter((f) => f.code === "config_error").map((f) => f.basis);
 }
+
+test("behavior: a right that the resolver lacks, until it is granted", async () => {
+  const lacking = {
+    relation: "public.payment_intents",
+    role: "tallyd_owner",
+    columns: ["state", "charge_id"],
+    grant: "grant update (state, charge_id) on public.payment_intents to tallyd_owner",
+  };
+  await noteLackingRights(world.pool, lacking, world.now);
+  await noteLackingRights(world.pool, lacking, addMs(world.now, 60_000));
+  const [found] = await world.judgeSources();
+  expect(found).toMatchObject({ subject: "local:rights", basis: "rights", severity: "warning" });
+  expect(found?.occurredAt).toEqual(world.now);
+  expect(found?.summary).toContain(
+    "role tallyd_owner has no UPDATE right on state, charge_id of public.payment_intents",
+  );
+  expect(found?.advice).toContain(lacking.grant);
+  await noteLackingRights(world.pool, null, world.now);
+  expect(await errors()).toEqual([]);
+});
 
 test("default: signatures that never fit, until one does", async () => {
   await tally("signature_failure", 4);

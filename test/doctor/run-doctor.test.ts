@@ -111,7 +111,7 @@ describe("runDoctor", () => {
     expect(find(checks, "Stripe lists of platform/test")?.status).toBe("ok");
   });
 
-  test("behavior: of a restricted key is said what it read, and that writing cannot be seen", async () => {
+  test("behavior: a restricted key: what it read, and that writing cannot be seen", async () => {
     const env = { STRIPE_API_KEY: "rk_test_sandbox0123456789", STRIPE_API_BASE: sandbox.url };
     const whole = await doctor({ env });
     expect(find(whole, "Stripe key")).toMatchObject({ status: "remark" });
@@ -129,8 +129,8 @@ describe("runDoctor", () => {
 
   test("error: a right to read that a restricted key lacks is named", async () => {
     const message =
-      "The provided key 'rk_test_sand' does not have the required permissions for this endpoint on " +
-      "account 'acct_1SandboxPlatform'. Having the 'rak_dispute_read' permission would allow this " +
+      "The provided key 'rk_test_sand' does not have the required permissions for this endpoint " +
+      "on account 'acct_1SandboxPlatform'. Having the 'rak_dispute_read' permission would allow this " +
       "request to continue.";
     const body = { error: { type: "invalid_request_error", message } };
     const end = sandbox.control.fault({ kind: "respond", path: "/v1/disputes", status: 403, body });

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { about, API_KEY, openE2e } from "./world.ts";
+import { about, API_KEY, openE2e, theOpen } from "./world.ts";
 import type { E2e, Ran } from "./world.ts";
 
 const NOWHERE = "postgres://someone:hunter2secret@127.0.0.1:1/nowhere";
@@ -131,11 +131,11 @@ describe("databases", () => {
   const asReader = async (rights: string): Promise<void> => {
     await world.pool.query("drop owned by e2e_reader").catch(() => undefined);
     await world.pool.query("drop role if exists e2e_reader");
-    await world.pool.query("create role e2e_reader login password 'reader'");
+    await world.pool.query("create role e2e_reader login password 'opensesame'");
     if (rights !== "") await world.pool.query(`grant ${rights} on payment_intents to e2e_reader`);
     const url = new URL(world.url);
     url.username = "e2e_reader";
-    url.password = "reader";
+    url.password = "opensesame";
     world.env["INTENTS_DATABASE_URL"] = url.href;
     world.env["INTENTS_TABLE"] = "public.payment_intents";
   };
@@ -149,7 +149,9 @@ describe("databases", () => {
     try {
       const ran = await world.run("once");
       expect([2, 4]).toContain(ran.exitCode);
-      expect(failure(ran).text).toMatch(/intent_id.*grant SELECT/);
+      expect(failure(ran).text).toMatch(
+        /public\.payment_intents is there.*e2e_reader may not read.*intent_id.*grant select on/,
+      );
     } finally {
       await dropReader();
     }
@@ -164,11 +166,18 @@ describe("databases", () => {
       expect(found.exitCode).not.toBe(1);
       expect(found.exitCode).not.toBe(0);
       expect(found.rows["L1"]?.state).toBe("reconciling");
-      expect(found.open).toEqual(["state_drift critical"]);
+      expect(found.open).toEqual(["config_error warning", "state_drift critical"]);
+      const rights = theOpen(found, "config_error");
+      expect(rights.summary).toMatch(/e2e_reader has no UPDATE right on .*state.*payment_intents/);
       const told = await world.pool.query<{ outcome: string }>(
         "select outcome from tallyd.resolution_list where intent = 'L1'",
       );
       expect(told.rows).toEqual([{ outcome: "refused" }]);
+      const grant = /"(grant update [^"]+)"/.exec(rights.advice)?.[1] ?? "";
+      await world.pool.query(grant);
+      const granted = await world.once();
+      expect(granted.rows["L1"]?.state).toBe("recorded");
+      expect(granted.open).toEqual([]);
     } finally {
       await dropReader();
     }

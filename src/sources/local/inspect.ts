@@ -7,7 +7,14 @@ import { withTx } from "../../store/tx.ts";
 import { FIELD_NAMES, FIELDS } from "./fields.ts";
 import type { IntentField } from "./fields.ts";
 import { createOwnTable } from "./own-table.ts";
-import { CHECK_MAX_MS, findRelation, readIndexes, relationsLike, typeOf } from "./relation.ts";
+import {
+  CHECK_MAX_MS,
+  KINDS,
+  findRelation,
+  readIndexes,
+  relationsLike,
+  typeOf,
+} from "./relation.ts";
 import type { Relation } from "./relation.ts";
 import { remarksOf } from "./remarks.ts";
 import type { FieldSql, LocalShape } from "./shape.ts";
@@ -23,14 +30,6 @@ interface Place {
   readonly quoted: string;
   readonly alias: string;
 }
-
-const KINDS: Readonly<Record<string, LocalShape["kind"]>> = {
-  r: "table",
-  p: "table",
-  v: "view",
-  m: "materialized view",
-  f: "foreign table",
-};
 
 // Types of ids whose parameters can be compared as they are, so that an index is used.
 const ID_TYPES = ["text", "smallint", "integer", "bigint", "uuid"];
@@ -120,6 +119,7 @@ async function buildShape(
     spelling: spellingOf(intents),
     writes: writes.columns,
     writeRefusal: writes.refusal,
+    lackingRights: writes.lacking,
     amountMax: fields.amount === null ? null : amountMaxOf(fields.amount),
   };
   return { ...base, remarks: [...checked.remarks, ...remarksOf({ shape: base, indexes })] };
@@ -144,21 +144,38 @@ function givenExpressions(
 
 function missingFaults(relation: Relation, intents: IntentsSettings): string[] {
   const given = givenExpressions(relation, intents);
-  return FIELD_NAMES.filter((field) => FIELDS[field].mandatory && !given.has(field)).map(
-    (field) => {
-      const { column } = FIELDS[field];
-      const present = relation.columns.find(({ name }) => name === column);
-      if (present?.can_select === false) {
-        return `intents.columns.${field}: the column ${column} is there; allowed: grant SELECT on it`;
-      }
-      const seen = relation.columns.map(({ name }) => name).join(", ");
-      const example = present === undefined ? "<SQL expression>" : column;
-      return (
-        `intents.columns.${field}: missing in ${intents.table}, whose columns are ${seen}; ` +
-        `allowed: add "${field}": "${example}" to intents.columns in the file of TALLYD_CONFIG`
-      );
-    },
+  const missing = FIELD_NAMES.filter((field) => FIELDS[field].mandatory && !given.has(field));
+  const hidden = relation.columns.filter(
+    ({ name, can_select }) => !can_select && missing.some((field) => FIELDS[field].column === name),
   );
+  const absent = missing.filter(
+    (field) => !hidden.some(({ name }) => FIELDS[field].column === name),
+  );
+  const seen = relation.columns.map(({ name }) => name).join(", ");
+  const faults = absent.map((field) => {
+    const { column } = FIELDS[field];
+    const present = relation.columns.some(({ name }) => name === column);
+    return (
+      `intents.columns.${field}: missing in ${intents.table}, whose columns are ${seen}; ` +
+      `allowed: add "${field}": "${present ? column : "<SQL expression>"}" to intents.columns ` +
+      "in the file of TALLYD_CONFIG"
+    );
+  });
+  return hidden.length === 0 ? faults : [hiddenFault(relation, hidden), ...faults];
+}
+
+/** Columns that are there and may not be read are no question of the mapping. */
+function hiddenFault(relation: Relation, hidden: Relation["columns"]): string {
+  const { quoted, role } = relation;
+  return (
+    `INTENTS_TABLE: ${quoted} is there, and the role ${role} may not read its columns ` +
+    `${hidden.map((column) => column.quoted).join(", ")}; ` +
+    `allowed: ${selectGrant(relation)} (deploy/grants.sql)`
+  );
+}
+
+function selectGrant({ quoted, role }: Relation): string {
+  return `grant select on ${quoted} to ${role}`;
 }
 
 interface CheckedFields {
@@ -212,7 +229,9 @@ async function checkField(
   const type = await typeOf(tx, { relation: place.quoted, alias: place.alias, expression });
   await tx.query("rollback to savepoint field");
   if ("fault" in type) {
-    const advice = `a SQL expression over one row of ${intents.table}`;
+    const advice = type.denied
+      ? `${selectGrant(place.relation)} (deploy/grants.sql)`
+      : `a SQL expression over one row of ${intents.table}`;
     return { seen: `PostgreSQL says: ${type.fault}`, advice, zone: false };
   }
   const zone = intents.timeZone === null ? null : zoneSql(intents.timeZone);

@@ -1,10 +1,13 @@
 import type { PoolClient } from "pg";
 
 import { sqlState } from "../../store/tx.ts";
+import type { LocalShape } from "./shape.ts";
 
 /** A column as the catalogue of the team's database has it. */
 export interface CatalogColumn {
   readonly name: string;
+  /** As it is written in SQL: quoted where it must be. */
+  readonly quoted: string;
   readonly type: string;
   readonly not_null: boolean;
   readonly can_select: boolean;
@@ -17,9 +20,21 @@ export interface Relation {
   readonly schema: string;
   readonly name: string;
   readonly kind: string;
-  readonly canUpdate: boolean;
+  /** `schema.table` as it is written in SQL: quoted where it must be. */
+  readonly quoted: string;
+  /** The role that asked, as it is written in SQL. */
+  readonly role: string;
   readonly columns: readonly CatalogColumn[];
 }
+
+/** The kinds of relations that can be read, by their letter in `pg_class.relkind`. */
+export const KINDS: Readonly<Record<string, LocalShape["kind"]>> = {
+  r: "table",
+  p: "table",
+  v: "view",
+  m: "materialized view",
+  f: "foreign table",
+};
 
 // PostgreSQL allows no more columns in a table.
 const COLUMNS_MAX = 1_600;
@@ -34,13 +49,15 @@ export async function findRelation(db: PoolClient, table: string): Promise<Relat
     schema: string;
     name: string;
     kind: string;
-    can_update: boolean;
+    quoted: string;
+    role: string;
   }>(
     `select c.oid::text as oid,
             n.nspname as schema,
             c.relname as name,
             c.relkind as kind,
-            has_table_privilege(c.oid, 'update') as can_update
+            format('%I.%I', n.nspname, c.relname) as quoted,
+            quote_ident(current_user) as role
        from pg_catalog.pg_class c
        join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where c.oid = to_regclass($1)`,
@@ -50,6 +67,7 @@ export async function findRelation(db: PoolClient, table: string): Promise<Relat
   if (relation === undefined) return null;
   const columns = await db.query<CatalogColumn>(
     `select a.attname as name,
+            quote_ident(a.attname) as quoted,
             format_type(a.atttypid, a.atttypmod) as type,
             a.attnotnull as not_null,
             has_column_privilege(a.attrelid, a.attnum, 'select') as can_select,
@@ -62,8 +80,7 @@ export async function findRelation(db: PoolClient, table: string): Promise<Relat
       limit $2`,
     [relation.oid, COLUMNS_MAX],
   );
-  const { oid, schema, name, kind } = relation;
-  return { oid, schema, name, kind, canUpdate: relation.can_update, columns: columns.rows };
+  return { ...relation, columns: columns.rows };
 }
 
 /** Other relations of this name, for the advice about one that is absent. */
@@ -118,6 +135,7 @@ export interface ExpressionType {
 // A check reads no row; what takes longer waits for a lock.
 export const CHECK_MAX_MS = 10_000;
 
+const PERMISSION_DENIED = "42501";
 // Typmods of numeric keep the scale in the lowest eleven bits, signed; four is their header.
 const NUMERIC_OID = 1_700;
 const NUMERIC_HEADER = 4;
@@ -126,12 +144,12 @@ const SCALE_SIGN = 1_024;
 
 /**
  * Asks PostgreSQL for the type of an expression without reading a row. `fault` is PostgreSQL's own
- * message where the expression does not work.
+ * message where the expression does not work; `denied`: because a right is lacking.
  */
 export async function typeOf(
   db: PoolClient,
   input: { readonly relation: string; readonly alias: string; readonly expression: string },
-): Promise<ExpressionType | { readonly fault: string }> {
+): Promise<ExpressionType | { readonly fault: string; readonly denied: boolean }> {
   try {
     // The parameter makes it one statement whatever the expression holds.
     const checked = await db.query({
@@ -141,7 +159,9 @@ export async function typeOf(
       values: [0],
     });
     const field = checked.fields[0];
-    if (field === undefined || checked.fields.length !== 1) return { fault: "it is not one value" };
+    if (field === undefined || checked.fields.length !== 1) {
+      return { fault: "it is not one value", denied: false };
+    }
     const named = await db.query<{ type: string }>("select format_type($1::oid, null) as type", [
       field.dataTypeID,
     ]);
@@ -152,6 +172,6 @@ export async function typeOf(
   } catch (error) {
     // Only the server's own verdict about the statement is a fault of the expression.
     if (sqlState(error) === undefined || !(error instanceof Error)) throw error;
-    return { fault: error.message };
+    return { fault: error.message, denied: sqlState(error) === PERMISSION_DENIED };
   }
 }

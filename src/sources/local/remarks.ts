@@ -93,13 +93,17 @@ function stateRemarks(shape: Shape): ShapeRemark[] {
 
 function writeRemarks(shape: Shape): ShapeRemark[] {
   if (shape.writeRefusal === null) return [];
+  const { lackingRights } = shape;
   return [
     {
       name: "writing",
-      status: "remark",
+      status: lackingRights === null ? "remark" : "warning",
       seen: shape.writeRefusal,
       meaning: "the resolver's decisions are told and not written",
-      advice: "grant UPDATE on those columns or give intents.write, or set RESOLVE=suggest",
+      advice:
+        lackingRights === null
+          ? "give intents.write, or set RESOLVE=suggest"
+          : `${lackingRights.grant} (deploy/grants.sql), or set RESOLVE=suggest`,
     },
   ];
 }

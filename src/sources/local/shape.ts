@@ -42,6 +42,17 @@ export interface ShapeWrites {
   readonly updatedAt: string | null;
 }
 
+/** Rights that the resolver needs and the role has not. Names are written as in SQL. */
+export interface LackingRights {
+  readonly relation: string;
+  readonly role: string;
+  readonly columns: readonly string[];
+  /** What is lacking, in words. */
+  readonly text: string;
+  /** The statement that gives exactly that. */
+  readonly grant: string;
+}
+
 /** What was found at the team's table: how to read each field and what may be written. */
 export interface LocalShape {
   /** Quoted `"schema"."table"`. */
@@ -63,6 +74,8 @@ export interface LocalShape {
   readonly writes: ShapeWrites | null;
   /** Why nothing can be written; `null`: `writes` is given. */
   readonly writeRefusal: string | null;
+  /** The rights that are lacking for it; `null`: none, or it is refused for another reason. */
+  readonly lackingRights: LackingRights | null;
   /** Largest amount that the column holds; `null`: any. */
   readonly amountMax: bigint | null;
   readonly remarks: readonly ShapeRemark[];

@@ -1,7 +1,7 @@
 import type { Settings } from "../../core/settings.ts";
 import { FIELDS } from "./fields.ts";
 import type { CatalogColumn, Relation } from "./relation.ts";
-import type { LocalShape, ShapeWrites } from "./shape.ts";
+import type { LackingRights, LocalShape, ShapeWrites } from "./shape.ts";
 
 type IntentsSettings = Settings["intents"];
 type WriteField = keyof ShapeWrites;
@@ -18,6 +18,8 @@ const WRITE_FIELDS: readonly WriteField[] = [
 export interface WriteVerdict {
   readonly columns: ShapeWrites | null;
   readonly refusal: string | null;
+  /** The rights without which nothing is written; `null`: none is lacking. */
+  readonly lacking: LackingRights | null;
   readonly faults: readonly string[];
 }
 
@@ -41,13 +43,14 @@ export function judgeWrites(input: {
     const seen = relation.columns.map((column) => column.name).join(", ");
     return [`intents.write.${field}: saw ${JSON.stringify(name)}; allowed: a column: ${seen}`];
   });
-  if (faults.length > 0) return { columns: null, refusal: null, faults };
+  if (faults.length > 0) return { columns: null, refusal: null, lacking: null, faults };
   const locked = WRITE_FIELDS.flatMap((field) => {
     const column = columnOf(relation, names[field] ?? "");
-    return column === undefined || column.can_update ? [] : [column.name];
+    return column === undefined || column.can_update ? [] : [column.quoted];
   });
   if (locked.length > 0) {
-    return refused(`tallyd's role has no UPDATE right on ${locked.join(", ")}`);
+    const lacking = lackingRights(relation, locked);
+    return { ...refused(lacking.text), lacking };
   }
   const written = (field: WriteField): string | null =>
     columnOf(relation, names[field] ?? "")?.name ?? null;
@@ -60,12 +63,24 @@ export function judgeWrites(input: {
       updatedAt: written("updatedAt"),
     },
     refusal: null,
+    lacking: null,
     faults: [],
   };
 }
 
 function refused(refusal: string): WriteVerdict {
-  return { columns: null, refusal, faults: [] };
+  return { columns: null, refusal, lacking: null, faults: [] };
+}
+
+function lackingRights({ quoted, role }: Relation, columns: readonly string[]): LackingRights {
+  const list = columns.join(", ");
+  return {
+    relation: quoted,
+    role,
+    columns,
+    text: `the role ${role} has no UPDATE right on ${list} of ${quoted}`,
+    grant: `grant update (${list}) on ${quoted} to ${role}`,
+  };
 }
 
 function columnsByName(relation: Relation): Partial<Record<WriteField, string>> {

@@ -3,6 +3,7 @@
  * columns that must change; and a direct look finds rows by every mark.
  * Method: real tables, rivals at once, and roles with fewer rights.
  */
+import type { Pool } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { UnreadableError } from "../../../src/core/errors.ts";
@@ -10,9 +11,11 @@ import { inspectLocal } from "../../../src/sources/local/inspect.ts";
 import { lookLocal } from "../../../src/sources/local/look.ts";
 import { sweep } from "../../../src/sources/local/pass.ts";
 import type { PassDeps } from "../../../src/sources/local/pass.ts";
+import { findLackingRights } from "../../../src/sources/local/rights.ts";
 import { casWrite } from "../../../src/sources/local/write-row.ts";
 import type { CasWrite } from "../../../src/sources/local/write-row.ts";
 import { openPool } from "../../../src/store/pool.ts";
+import { withTx } from "../../../src/store/tx.ts";
 import { createTestDb } from "../../support/db.ts";
 import type { TestDb } from "../../support/db.ts";
 import { SEED_DDL, SHOP_DDL, SHOP_FILE, emptyMirror, passDeps, settingsOf } from "./bench-table.ts";
@@ -209,6 +212,31 @@ describe("casWrite", () => {
     expect((await team.pool.query("select * from payment_intents")).rows).toEqual(before.rows);
   });
 
+  /** The catalogue names exactly what is lacking, and the statement that it names gives it. */
+  async function expectLacking(pool: Pool, role: string, columns: readonly string[]) {
+    const { intents } = settingsOf({});
+    const list = columns.join(", ");
+    const lacking = await findLackingRights(pool, intents);
+    expect(lacking).toEqual({
+      relation: "public.payment_intents",
+      role,
+      columns,
+      text: `the role ${role} has no UPDATE right on ${list} of public.payment_intents`,
+      grant: `grant update (${list}) on public.payment_intents to ${role}`,
+    });
+    expect((await inspectLocal(pool, intents)).lackingRights).toEqual(lacking);
+    await withTx(team.pool, async (tx) => {
+      await tx.query(lacking?.grant ?? "");
+      const found = await tx.query(
+        `select 1 from unnest($1::text[]) as c
+          where not has_column_privilege($2, 'payment_intents', c, 'update')`,
+        [columns, role],
+      );
+      expect(found.rows).toEqual([]);
+      await tx.query("rollback");
+    });
+  }
+
   test("behavior: a role that may only read: reads work, writes are refused", async () => {
     await seedRow();
     const role = `reader_${String(process.pid)}`;
@@ -220,9 +248,15 @@ describe("casWrite", () => {
     const settings = settingsOf({});
     try {
       await expect(inspectLocal(pool, settings.intents)).rejects.toThrow(
-        /intents\.columns.*grant/s,
+        `INTENTS_TABLE: public.payment_intents is there, and the role ${role} may not read its ` +
+          "columns intent_id, account_id, amount, currency, state, created_at; allowed: " +
+          `grant select on public.payment_intents to ${role}`,
       );
       await team.pool.query(`grant select on payment_intents to ${role}`);
+      await expectLacking(pool, role, ["state", "charge_id", "response_json", "updated_at"]);
+      await team.pool.query(`grant update (state, updated_at) on payment_intents to ${role}`);
+      await expectLacking(pool, role, ["charge_id", "response_json"]);
+      await team.pool.query(`revoke update (state, updated_at) on payment_intents from ${role}`);
       const deps = await passDeps({ team: pool, own: own.pool, settings });
       expect(await sweep(deps)).toMatchObject({ read: 1, changed: 1 });
       expect(await casWrite(deps, RECORD)).toEqual({
