@@ -59,8 +59,16 @@ with limits as (
   select 'dead:' || i.scope as subject, i.scope, 'dead_letters' as basis, min(i.received_at) as occurred_at,
          format('%s events of %s could not be read and were set aside', count(*), i.scope) as summary,
          jsonb_build_object('count', count(*), 'events', to_jsonb((array_agg(i.event_id order by i.event_id))[1:10]),
-                            'error', max(i.last_error)) as evidence
+                            'error', max(i.last_error),
+                            'unfetched', count(r.object_id),
+                            'objects', to_jsonb((array_agg(distinct i.object_id)
+                                                   filter (where r.object_id is not null))[1:10])) as evidence
     from tallyd.inbox i
+    -- An object that was asked for by id as well, and given up.
+    left join tallyd.refetch r
+      on r.scope = i.scope
+     and r.object_id = i.object_id
+     and r.status = 'dead'
    where i.status = 'dead'
    group by i.scope
 ), denied_objects as (
@@ -116,8 +124,14 @@ select subject, null::text as operation_id, null::text as severity, basis,
                           'has lost.'
          when 'webhooks_silent' then 'Check the endpoint in the Stripe dashboard: its address, its state, and '
                                      'redirects, which count as failures.'
-         when 'dead_letters' then 'Look at the error: usually an API version whose shape is not known. The '
-                                  'objects were queued to be read by id.'
+         when 'dead_letters' then
+           case when (evidence ->> 'unfetched')::bigint > 0
+                then 'The objects in the evidence were read by id as well, and that could not be used either. Look '
+                     'them up in the Stripe dashboard: nothing is concluded about them. When the error is gone (usually '
+                     'an API version that a newer tallyd knows), resend the events there: they are read again.'
+                else 'Look at the error. When its cause is gone, resend the events in the Stripe dashboard: they are '
+                     'applied again. For those without a body, look up the payment there and close this incident.'
+           end
          when 'denied' then 'Check that account, mode and key are those of the payments. Nothing is concluded '
                             'about them until Stripe answers.'
        end as advice,

@@ -104,7 +104,30 @@ test("behavior: dead letters are told once, whatever their number (B15)", async 
     [world.now],
   );
   const findings = await world.judgeSources();
-  expect(findings).toMatchObject([{ basis: "dead_letters", evidence: { count: 30 } }]);
+  expect(findings).toMatchObject([
+    { basis: "dead_letters", evidence: { count: 30, unfetched: 0 } },
+  ]);
+  expect(findings[0]?.advice).toContain("resend the events");
+  expect(findings[0]?.advice).not.toContain("by id");
+});
+
+test("behavior: dead letters whose object could not be fetched either say so (B22)", async () => {
+  await world.pool.query(
+    `insert into tallyd.inbox (scope, event_id, type, created_at, via, status, last_error, object_id)
+     values ('platform/test', 'evt_1', 'charge.updated', $1, 'webhook', 'dead', 'no status', 'ch_1')`,
+    [world.now],
+  );
+  await world.pool.query(
+    `insert into tallyd.refetch (scope, object_id, reason, status)
+     values ('platform/test', 'ch_1', 'no status', 'dead')`,
+  );
+  const [found] = await world.judgeSources();
+  expect(found).toMatchObject({
+    basis: "dead_letters",
+    evidence: { count: 1, unfetched: 1, objects: ["ch_1"] },
+  });
+  expect(found?.advice).toMatch(/read by id as well, and that could not be used/);
+  await world.pool.query("truncate tallyd.refetch");
 });
 
 test("behavior: objects that their provider denies (B23 variant)", async () => {

@@ -130,8 +130,8 @@ describe("runDoctor", () => {
   test("error: a right to read that a restricted key lacks is named", async () => {
     const message =
       "The provided key 'rk_test_sand' does not have the required permissions for this endpoint " +
-      "on account 'acct_1SandboxPlatform'. Having the 'rak_dispute_read' permission would allow this " +
-      "request to continue.";
+      "on account 'acct_1SandboxPlatform'. Having the 'rak_dispute_read' permission would allow " +
+      "this request to continue.";
     const body = { error: { type: "invalid_request_error", message } };
     const end = sandbox.control.fault({ kind: "respond", path: "/v1/disputes", status: 403, body });
     const env = { STRIPE_API_KEY: "rk_test_sandbox0123456789", STRIPE_API_BASE: sandbox.url };
