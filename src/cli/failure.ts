@@ -1,5 +1,5 @@
 /** Turns an error into an exit code and words. */
-import { ConfigError, UnreadableError } from "../core/errors.ts";
+import { ConfigError, RequestError, UnreadableError } from "../core/errors.ts";
 import { messageOf } from "../core/message.ts";
 import { EmbeddedError, PostgresTooOldError, SchemaNewerError } from "../store/errors.ts";
 import { isOutOfReach } from "../store/out-of-reach.ts";
@@ -12,7 +12,7 @@ export interface Failure {
   /** Stable word for programs. */
   readonly code: string;
   readonly message: string;
-  /** One sentence per fault of a configuration or command line; else empty. */
+  /** One sentence per fault of a configuration or command line, or what can be done; else empty. */
   readonly faults: readonly string[];
 }
 
@@ -31,6 +31,10 @@ export function failureOf(error: unknown): Failure {
     const message = usage ? "the command line is not understood" : "the settings are not usable";
     const code = usage ? "usage" : "config";
     return { exitCode: EXIT.usage, code, message, faults: error.faults };
+  }
+  if (error instanceof RequestError) {
+    const { code, message, hints } = error;
+    return { exitCode: EXIT.usage, code, message, faults: hints };
   }
   if (error instanceof UnreadableError) {
     return { exitCode: EXIT.unreadable, code: error.code, message: error.message, faults: [] };

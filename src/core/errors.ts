@@ -14,6 +14,22 @@ export class ConfigError extends Error {
   }
 }
 
+/**
+ * What a person asked for cannot be done as things are, and neither settings nor command line are
+ * at fault: exit code 2 all the same. `hints`: what can be done instead.
+ */
+export class RequestError extends Error {
+  readonly code: "not_known" | "not_possible";
+  readonly hints: readonly string[];
+
+  constructor(code: RequestError["code"], message: string, hints: readonly string[]) {
+    super(message);
+    this.name = "RequestError";
+    this.code = code;
+    this.hints = hints;
+  }
+}
+
 /** Why a source could not be read; decides whether waiting can help. */
 export type UnreadableCode =
   | "auth"

@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from "pg";
 
 import { clip } from "../alert/text.ts";
-import { ConfigError } from "../core/errors.ts";
+import { RequestError } from "../core/errors.ts";
 import type { Incident, IncidentStatus } from "../core/incident.ts";
 import { verdictOf } from "../core/incident.ts";
 import type { IncidentEntry } from "../store/incidents.ts";
@@ -22,7 +22,7 @@ export interface Act {
 const ACTOR_CHARS_MAX = 128;
 const NOTE_CHARS_MAX = 4_000;
 
-/** Marks an incident as seen. Throws `ConfigError` when there is none, or it is closed. */
+/** Marks an incident as seen. Throws `RequestError` when there is none, or it is closed. */
 export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
   return withTx(pool, async (tx) => {
     const before = await openIncident(tx, act, "acknowledged");
@@ -33,7 +33,7 @@ export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
 
 /**
  * Silences an incident until a time, or until its facts get worse, whichever is first; `until`
- * `null`: only the latter. Throws `ConfigError` on an unknown or closed one, or a past time.
+ * `null`: only the latter. Throws `RequestError` on an unknown or closed one, or a past time.
  */
 export async function mute(
   pool: Pool,
@@ -41,7 +41,8 @@ export async function mute(
 ): Promise<Incident> {
   const { until } = act;
   if (until !== null && until <= act.now) {
-    throw new ConfigError([`--until ${until.toISOString()} has passed: a time to come is allowed`]);
+    const hint = "a time to come is allowed";
+    throw new RequestError("not_possible", `--until ${until.toISOString()} has passed`, [hint]);
   }
   return withTx(pool, async (tx) => {
     const before = await openIncident(tx, act, "muted");
@@ -55,7 +56,7 @@ export async function mute(
 /**
  * Closes an incident by a person's verdict about the facts as they are ("not a duplicate"): it
  * stays closed until they get worse. One that facts had closed can be given a verdict too. Throws
- * `ConfigError` when there is no such incident.
+ * `RequestError` when there is no such incident.
  */
 export async function closeByPerson(pool: Pool, act: Act): Promise<Incident> {
   return withTx(pool, async (tx) => {
@@ -72,15 +73,15 @@ export async function closeByPerson(pool: Pool, act: Act): Promise<Incident> {
 async function existing(tx: PoolClient, id: string): Promise<Incident> {
   const incident = await lockIncident(tx, id);
   if (incident !== null) return incident;
-  throw new ConfigError([
-    `there is no incident "${id}": \`tallyd incidents list\` shows their ids (inc_…)`,
-  ]);
+  const hint = "`tallyd incidents list --all` shows the ids (inc_…) of all";
+  throw new RequestError("not_known", `there is no incident "${id}"`, [hint]);
 }
 
 async function openIncident(tx: PoolClient, act: Act, verb: string): Promise<Incident> {
   const incident = await existing(tx, act.id);
   if (incident.status !== "closed") return incident;
-  throw new ConfigError([`incident ${act.id} is closed: only an open one can be ${verb}`]);
+  const hint = `only an open one can be ${verb}`;
+  throw new RequestError("not_possible", `incident ${act.id} is closed`, [hint]);
 }
 
 async function verdictNow(tx: PoolClient, incident: Incident): Promise<Incident["verdict"]> {

@@ -116,6 +116,35 @@ describe("explain", () => {
   });
 });
 
+describe("what is not there", () => {
+  it("error: explain knows nothing of an id, and says so plainly", async () => {
+    await double();
+    const ran = await world.run("explain", "ch_x");
+    expect(ran.exitCode).toBe(2);
+    expect(ran.json).toMatchObject({
+      error: { code: "not_known", message: 'nothing is known of "ch_x"' },
+    });
+    expect(ran.stdout).toContain("near it: ch_1, ch_2");
+    expect(ran.stdout).not.toContain("command line");
+  });
+
+  it("error: an incident that is not there, or cannot be acted on", async () => {
+    const shown = await world.run("incidents", "show", "inc_none");
+    const acked = await world.run("incidents", "ack", "inc_none");
+    for (const { exitCode, json } of [shown, acked]) {
+      expect(exitCode).toBe(2);
+      expect(json).toMatchObject({
+        error: { code: "not_known", message: 'there is no incident "inc_none"' },
+      });
+    }
+    const id = theOpen(await double(), "double_charge").id;
+    await world.run("incidents", "close", id);
+    const late = await world.run("incidents", "mute", id, "--for", "1h");
+    expect(late.exitCode).toBe(2);
+    expect(late.json).toMatchObject({ error: { code: "not_possible" } });
+  });
+});
+
 describe("RESOLVE", () => {
   const stage = async (): Promise<void> => {
     await world.row({ id: "R", state: "reconciling", amount: 1_900, secondsAgo: HOUR });

@@ -1,3 +1,4 @@
+import { RequestError } from "../../core/errors.ts";
 import { watchedScopes } from "../../core/scope.ts";
 import { explain as explainId, nearestIds } from "../../explain/explain.ts";
 import { explainText } from "../../explain/text.ts";
@@ -32,10 +33,11 @@ export const explain: Command = {
       const explained = await explainId(deps, id);
       if (explained === null) {
         const near = await nearestIds(pool, id);
-        const help = near.length === 0 ? "" : ` Near it: ${near.join(", ")}.`;
-        throw new UsageError([
-          `nothing is known of "${id}": an id of a row, charge, payment intent, refund, dispute, ` +
-            `event or incident, a key or a reference is understood.${help}`,
+        throw new RequestError("not_known", `nothing is known of "${id}"`, [
+          ...(near.length === 0 ? [] : [`near it: ${near.join(", ")}`]),
+          "an id of a row, charge, payment intent, refund, dispute, event or incident is " +
+            "understood, and a key or a reference",
+          "only what was read is known: see tallyd once and tallyd backfill",
         ]);
       }
       return { exitCode: EXIT.ok, json: explained, text: explainText(explained) };

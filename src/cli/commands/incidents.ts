@@ -3,6 +3,7 @@ import { userInfo } from "node:os";
 import { CODES } from "../../core/finding.ts";
 import type { Severity } from "../../core/finding.ts";
 import { addMs } from "../../core/clock.ts";
+import { RequestError } from "../../core/errors.ts";
 import { formatAmount } from "../../core/money.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { acknowledge, closeByPerson, mute } from "../../incident/act.ts";
@@ -14,6 +15,7 @@ import type { Db } from "../../store/pool.ts";
 import { EXIT } from "../command.ts";
 import type { Command, CommandContext, CommandResult } from "../command.ts";
 import type { Database } from "../../daemon/open-database.ts";
+import { evidenceLines } from "../evidence-text.ts";
 import { didYouMean } from "../did-you-mean.ts";
 import { UsageError } from "../failure.ts";
 import { tableText } from "../table.ts";
@@ -109,7 +111,8 @@ async function list(db: Db, filter: IncidentFilter): Promise<CommandResult> {
 async function show(db: Db, id: string): Promise<CommandResult> {
   const found = await showIncident(db, id, await databaseNow(db));
   if (found === null) {
-    throw new UsageError([`there is no incident "${id}": see tallyd incidents list --all`]);
+    const hint = "`tallyd incidents list --all` shows the ids (inc_…) of all";
+    throw new RequestError("not_known", `there is no incident "${id}"`, [hint]);
   }
   return { exitCode: EXIT.ok, json: found, text: detailText(found) };
 }
@@ -170,6 +173,7 @@ function detailText(one: IncidentDetailJson): string {
     const said = note === null ? "" : `: ${note}`;
     return `  ${at.slice(0, 19).replace("T", " ")}  ${step} by ${actor}${said}`;
   });
+  const evidence = evidenceLines(one.evidence);
   return [
     `${one.id}  ${one.code}  ${one.severity}  ${one.status}`,
     one.summary,
@@ -179,7 +183,7 @@ function detailText(one: IncidentDetailJson): string {
     ...(one.operation === null ? [] : [`operation: ${one.operation}`]),
     ...(one.intents.length === 0 ? [] : [`intents: ${one.intents.join(", ")}`]),
     ...(one.charges.length === 0 ? [] : [`charges: ${one.charges.join(", ")}`]),
-    `evidence: ${JSON.stringify(one.evidence)}`,
+    ...(evidence.length === 0 ? [] : ["evidence:", ...evidence]),
     "history (UTC):",
     ...history,
   ]
