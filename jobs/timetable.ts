@@ -14,6 +14,7 @@ import { prune } from "./prune.ts";
 import { readLocalFull } from "./read-local-full.ts";
 import { readLocal } from "./read-local.ts";
 import { resolve } from "./resolve.ts";
+import { scanChains } from "./scan-chains.ts";
 import { sweepEvents } from "./sweep-events.ts";
 import { walkLists } from "./walk-lists.ts";
 import { walkSlowLists } from "./walk-slow-lists.ts";
@@ -25,6 +26,7 @@ export function timetable(settings: Settings): readonly Job<JobDeps>[] {
     readLocal(settings),
     readLocalFull(settings),
     ...(settings.stripe.apiKey === null ? [] : stripe),
+    ...(settings.chains.length === 0 ? [] : [scanChains(settings)]),
     resolve,
     deliverAlerts,
     judgeSources,

@@ -1,6 +1,7 @@
 import type { Settings } from "../core/settings.ts";
 import { stripeScopes } from "../core/scope.ts";
 import { LOCAL_SOURCE } from "../sources/local/pass.ts";
+import { LOGS_SOURCE } from "../sources/evm/store-range.ts";
 import { EVENTS_SOURCE } from "../sources/stripe/event-holes.ts";
 import { PROOF_LISTS } from "../sources/stripe/walk-lists.ts";
 import { listSource } from "../sources/stripe/walk-range.ts";
@@ -15,7 +16,10 @@ export function expectedSources(settings: Settings): ExpectedSource[] {
   const { beats, stripe } = settings;
   const limit = (beatMs: number): number => Math.max(BEATS_MAX * beatMs, SILENT_MIN_MS);
   const local = { ...LOCAL_SOURCE, silentMaxMs: limit(beats.localMs) };
-  if (stripe.apiKey === null) return [local];
+  const chains = settings.chains.map(({ chainId: scope }) => {
+    return { source: LOGS_SOURCE, scope, silentMaxMs: limit(beats.chainsMs) };
+  });
+  if (stripe.apiKey === null) return [local, ...chains];
   const perScope = stripeScopes(stripe).flatMap((scope) => [
     { source: EVENTS_SOURCE, scope, silentMaxMs: limit(beats.eventsMs) },
     ...PROOF_LISTS.map((resource) => ({
@@ -24,5 +28,5 @@ export function expectedSources(settings: Settings): ExpectedSource[] {
       silentMaxMs: limit(beats.listsMs),
     })),
   ]);
-  return [local, ...perScope];
+  return [local, ...chains, ...perScope];
 }

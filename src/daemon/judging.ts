@@ -7,6 +7,7 @@ import { recordFindings } from "../incident/record.ts";
 import { lookDirect } from "../sources/stripe/lookup.ts";
 import { LOCAL_SOURCE } from "../sources/local/pass.ts";
 import { listSources } from "../store/sources.ts";
+import { lookForRow } from "./chain-steps.ts";
 import type { Tallyd } from "./tallyd.ts";
 
 /** The judge's deps. */
@@ -35,9 +36,7 @@ async function answerOf(tallyd: Tallyd, look: Look): Promise<LookAnswer> {
 
 async function isThere(tallyd: Tallyd, look: Look): Promise<boolean> {
   if (look.source === "local") return tallyd.local.look(look);
-  if (look.source === "evm") {
-    throw new UnreadableError("network", `${look.scope} cannot be looked at yet`);
-  }
+  if (look.source === "evm") return lookForRow(tallyd, look.scope, look.intent);
   const { stripe, pool, clock, settings } = tallyd;
   if (stripe === null) {
     throw new UnreadableError("auth", "without STRIPE_API_KEY nothing can be looked up at Stripe");

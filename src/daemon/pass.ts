@@ -1,6 +1,7 @@
 /** One complete pass over all sources, in order: what `tallyd once` does. */
 import { addAllDue } from "../store/due.ts";
 import type { JobCounts } from "../scheduler/job.ts";
+import { scanChains } from "./chain-steps.ts";
 import { fastUntilQuiet } from "./fast-path.ts";
 import {
   deliverAlerts,
@@ -40,8 +41,8 @@ const JUDGE_ALL_MAX = 5_000;
 const DELIVER_MAX = 1_000;
 
 /**
- * Reads the team's table, sweeps the events, walks the lists up to now less the safety lag,
- * applies,
+ * Reads the team's table, sweeps the events, walks the lists up to now less the safety lag, reads
+ * the chains up to their final blocks, applies,
  * reads by id what waits for it, matches, judges (with direct looks before absence is spoken),
  * resolves every ambiguous row whatever its ladder, judges again, and delivers. A source that
  * cannot be read is told in `failures` and does not stop the others.
@@ -67,6 +68,7 @@ export async function onePass(tallyd: Tallyd, options: PassOptions): Promise<Pas
   await step("local", () => readLocal(tallyd, options.full ? "sweep" : "changes"));
   await step("events", () => sweepStripeEvents(tallyd, signal));
   await step("lists", () => walkStripeLists(tallyd, "all", signal));
+  await step("chains", () => scanChains(tallyd, { signal, wait: true }));
   for (let round = 0; round < REFETCH_ROUNDS_MAX; round += 1) {
     await judge();
     const { counts } = await step("refetch", () => drainStripeRefetch(tallyd, signal));

@@ -5,6 +5,7 @@ import { lookLocal } from "../sources/local/look.ts";
 import type { ReaderDeps } from "../sources/local/read-rows.ts";
 import { casWrite } from "../sources/local/write-row.ts";
 import type { StripeReader } from "../sources/stripe/client.ts";
+import { chainSide } from "./chain-steps.ts";
 import { lookAtLists } from "./look-lists.ts";
 import { lookDirect } from "../sources/stripe/lookup.ts";
 import { isReadableId } from "../sources/stripe/stripe-object.ts";
@@ -27,7 +28,7 @@ export function resolverDeps(tallyd: Tallyd, parts: ResolverParts): ResolveDeps 
     mode: settings.resolve,
     rules: { ...settings.rules, metadataKey: settings.stripe.metadataKey },
     stripe: stripe === null ? null : stripeSide(tallyd, stripe),
-    chain: () => null,
+    chain: (scope) => chainSide(tallyd, scope),
     local: localSide(tallyd, parts.local),
     place: parts.place,
     log,

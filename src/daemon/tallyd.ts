@@ -13,6 +13,8 @@ import { loadDetectors } from "../detect/load.ts";
 import type { Detector } from "../detect/load.ts";
 import { createLockSession } from "../scheduler/lock-session.ts";
 import type { LockSession } from "../scheduler/lock-session.ts";
+import { openChains } from "../sources/evm/open-chains.ts";
+import type { ChainReader } from "../sources/evm/scan.ts";
 import { openStripe } from "../sources/stripe/client.ts";
 import type { StripeReader } from "../sources/stripe/client.ts";
 import { migrate } from "../store/migrate.ts";
@@ -40,6 +42,8 @@ export interface Tallyd {
   readonly local: LocalTable;
   /** Null: no key, so webhooks only. */
   readonly stripe: StripeReader | null;
+  /** By CAIP-2 id; empty: no chain is configured. */
+  readonly chains: ReadonlyMap<string, ChainReader>;
   readonly reads: ReadCounter;
   readonly detectors: readonly Detector[];
   readonly hooks: { readonly slack: SlackSend | null; readonly slackCritical: SlackSend | null };
@@ -92,6 +96,7 @@ export async function openTallyd(
       },
       local: openLocalTable({ own: database.pool, team, settings, clock }),
       stripe,
+      chains: openChains(settings.chains, reads.count),
       reads,
       detectors: loadDetectors(),
       hooks: {

@@ -5,6 +5,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Settings } from "../core/settings.ts";
 import type { UnhealthyJob } from "../scheduler/health.ts";
 import type { JobCounts } from "../scheduler/job.ts";
+import { scanChains } from "./chain-steps.ts";
 import { planSweep } from "./sweep-plan.ts";
 import {
   auditOperations,
@@ -25,6 +26,7 @@ export interface Work {
   readonly sweepEvents: (signal: AbortSignal) => Promise<JobCounts>;
   readonly walkLists: (which: "proof" | "slow", signal: AbortSignal) => Promise<JobCounts>;
   readonly drainRefetch: (signal: AbortSignal) => Promise<JobCounts>;
+  readonly scanChains: (signal: AbortSignal) => Promise<JobCounts>;
   readonly resolve: (signal: AbortSignal) => Promise<JobCounts>;
   readonly deliver: (signal: AbortSignal) => Promise<JobCounts>;
   readonly judgeSources: (signal: AbortSignal) => Promise<JobCounts>;
@@ -68,6 +70,7 @@ export function createWork(
     },
     walkLists: (which, signal) => step(walkStripeLists(tallyd, which, signal)),
     drainRefetch: (signal) => step(drainStripeRefetch(tallyd, signal)),
+    scanChains: (signal) => step(scanChains(tallyd, { signal })),
     resolve: (signal) => step(resolveRows(tallyd, false, signal)),
     deliver: async (signal) => {
       const { counts } = await deliverAlerts(tallyd, { early: false, afterStart, signal });

@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 import type { Clock } from "../core/clock.ts";
 import type { Settings } from "../core/settings.ts";
 import { checkBudget } from "./check-budget.ts";
+import { checkChains } from "./check-chains.ts";
 import { checkClocks } from "./check-clocks.ts";
 import { checkEmbedded, checkOwnSchema, checkServer, checkSessions } from "./check-database.ts";
 import type { Opened } from "./check-database.ts";
@@ -41,7 +42,10 @@ export async function runDoctor(deps: DoctorDeps): Promise<Check[]> {
     ...stripe,
     checkWebhookSecret(settings),
     ...(await guarded("Slack", () => checkSlack(settings, deps.sendTest))),
-    ...chainChecks(settings),
+    ...(await guarded("chains", () => {
+      const { chains } = settings;
+      return checkChains({ chains, own, clock: deps.clock });
+    })),
     await checkClocks({
       clock: deps.clock,
       databases: [
@@ -85,17 +89,6 @@ async function teamChecks({ settings, own, team }: DoctorDeps): Promise<Check[]>
   checks.push(...(await checkTable(team, settings)));
   const rows = own instanceof Error ? null : await checkRows(own);
   return rows === null ? checks : [...checks, rows];
-}
-
-function chainChecks(settings: Settings): Check[] {
-  if (settings.chains.length === 0) return [];
-  return [
-    told("chains", "warning", {
-      seen: `${String(settings.chains.length)} configured`,
-      meaning: "this build does not read chains yet: nothing on chain is watched",
-      advice: "leave the block as it is for a later version, or remove it",
-    }),
-  ];
 }
 
 async function guarded(name: string, check: () => Promise<Check[]>): Promise<Check[]> {

@@ -1,0 +1,306 @@
+/** Actions on a local chain: tokens, signed authorizations, plain transfers, blocks and their loss. */
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+import { encodeDeployData, encodeFunctionData, parseAbi } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import type { PrivateKeyAccount } from "viem/accounts";
+
+import type { Anvil } from "./anvil.ts";
+
+type Hex = `0x${string}`;
+
+interface Artifact {
+  readonly abi: readonly unknown[];
+  readonly bytecode: Hex;
+}
+
+const ARTIFACTS = JSON.parse(
+  readFileSync(new URL("contracts/artifacts.json", import.meta.url), "utf8"),
+) as Record<"Token" | "Batcher", Artifact>;
+
+const CONSTRUCTOR = parseAbi(["constructor(string, string, uint8, string)"]);
+
+/** What the actions call. */
+export const TOKEN_ABI = parseAbi([
+  "function mint(address to, uint256 value)",
+  "function skim(address from, address to, uint256 value)",
+  "function transfer(address to, uint256 value)",
+  "function transferFrom(address from, address to, uint256 value)",
+  "function transferWithMemo(address to, uint256 value, bytes32 memo)",
+  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+  "function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)",
+  "function batch(address target, bytes[] calls)",
+  "function pay(address token, address to, uint256 value, uint256 times)",
+]);
+
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", type: "uint256" },
+    { name: "validAfter", type: "uint256" },
+    { name: "validBefore", type: "uint256" },
+    { name: "nonce", type: "bytes32" },
+  ],
+  CancelAuthorization: [
+    { name: "authorizer", type: "address" },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+/** A deployed token. */
+export interface LocalToken {
+  readonly address: Hex;
+  readonly name: string;
+  readonly version: string;
+}
+
+/** A wallet of ours; addresses are in lower case. */
+export interface Wallet {
+  readonly address: Hex;
+  readonly account: PrivateKeyAccount;
+}
+
+/** A signed authorization, ready to be submitted by anybody. */
+export interface Authorization {
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly value: bigint;
+  /** Unix seconds. */
+  readonly validBefore: bigint;
+  readonly nonce: Hex;
+  readonly signature: Hex;
+}
+
+/** A mined (or waiting) transaction. */
+export interface Sent {
+  readonly txHash: Hex;
+  /** `null`: it waits. */
+  readonly blockNumber: number | null;
+  readonly status: "succeeded" | "reverted" | "pending";
+  /** Log indices of its Transfer events, in their block. */
+  readonly transfers: readonly number[];
+}
+
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** The actions. */
+export interface LocalChain {
+  readonly anvil: Anvil;
+  /** Accounts that the node signs for: the first deploys and submits. */
+  readonly accounts: readonly Hex[];
+  readonly newWallet: () => Wallet;
+  readonly deployToken: (options?: {
+    readonly symbol?: string;
+    readonly decimals?: number;
+  }) => Promise<LocalToken>;
+  readonly deployBatcher: () => Promise<Hex>;
+  readonly mint: (token: LocalToken, to: Hex, value: bigint) => Promise<Sent>;
+  readonly sign: (
+    token: LocalToken,
+    from: Wallet,
+    to: Hex,
+    value: bigint,
+    options?: { readonly validForSeconds?: number; readonly nonce?: Hex },
+  ) => Promise<Authorization>;
+  readonly submit: (
+    token: LocalToken,
+    authorization: Authorization,
+    options?: SendOptions,
+  ) => Promise<Sent>;
+  readonly cancel: (token: LocalToken, from: Wallet, nonce: Hex) => Promise<Sent>;
+  /** Any call of TOKEN_ABI, from an account that the node signs for. */
+  readonly send: (to: Hex, data: Hex, options?: SendOptions) => Promise<Sent>;
+  readonly transfer: (token: LocalToken, from: Hex, to: Hex, value: bigint) => Promise<Sent>;
+  readonly receipt: (txHash: Hex) => Promise<Sent>;
+  /** Mines blocks, `secondsApart` apart. */
+  readonly mine: (blocks: number, secondsApart?: number) => Promise<void>;
+  readonly head: () => Promise<{ readonly number: number; readonly seconds: number }>;
+  /** Throws the newest `depth` blocks away and makes as many empty ones. */
+  readonly reorg: (depth: number, again?: readonly Reorged[]) => Promise<void>;
+  readonly automine: (on: boolean) => Promise<void>;
+}
+
+/** A transaction that comes back in a new block, counted from the first one that was replaced. */
+export interface Reorged {
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly data: Hex;
+  readonly block: number;
+}
+
+export interface SendOptions {
+  readonly from?: Hex;
+  /** False: answers at once, whether it is mined or not. */
+  readonly wait?: boolean;
+  readonly accountNonce?: number;
+  readonly gasPrice?: bigint;
+}
+
+// Enough for a batch of hundreds of transfers.
+const GAS = "0x1c9c380";
+
+/** The actions on a running chain. */
+export async function openLocalChain(anvil: Anvil): Promise<LocalChain> {
+  const { rpc } = anvil;
+  const accounts = ((await rpc("eth_accounts")) as Hex[]).map(lower);
+  const [first] = accounts;
+  if (first === undefined) throw new Error("the chain has no accounts");
+  const receipt = (txHash: Hex): Promise<Sent> => receiptOf(anvil, txHash);
+  const send: LocalChain["send"] = async (to, data, options = {}) => {
+    const txHash = (await rpc("eth_sendTransaction", [
+      transaction(first, to, data, options),
+    ])) as Hex;
+    return options.wait === false
+      ? { txHash, blockNumber: null, status: "pending", transfers: [] }
+      : sentOf(await mined(anvil, txHash));
+  };
+  const deploy = async (data: Hex): Promise<Hex> => {
+    const txHash = await rpc("eth_sendTransaction", [{ from: first, data, gas: GAS }]);
+    return lower((await mined(anvil, txHash as Hex)).contractAddress ?? "");
+  };
+  const head: LocalChain["head"] = async () => {
+    const block = (await rpc("eth_getBlockByNumber", ["latest", false])) as Record<string, string>;
+    return { number: Number(block["number"]), seconds: Number(block["timestamp"]) };
+  };
+  return {
+    anvil,
+    accounts,
+    newWallet: () => {
+      const account = privateKeyToAccount(`0x${randomBytes(32).toString("hex")}`);
+      return { address: lower(account.address), account };
+    },
+    deployToken: async (options = {}) => {
+      const { symbol = "USDC", decimals = 6 } = options;
+      const args = ["USD Coin", symbol, decimals, "2"] as const;
+      const { bytecode } = ARTIFACTS.Token;
+      const address = await deploy(encodeDeployData({ abi: CONSTRUCTOR, bytecode, args }));
+      return { address, name: "USD Coin", version: "2" };
+    },
+    deployBatcher: () => deploy(ARTIFACTS.Batcher.bytecode),
+    mint: (token, to, value) => send(token.address, encode("mint", [to, value])),
+    sign: async (token, from, to, value, options = {}) => {
+      const ends = (await head()).seconds + (options.validForSeconds ?? 300);
+      const nonce = options.nonce ?? `0x${randomBytes(32).toString("hex")}`;
+      const message = {
+        ...{ from: from.address, to, value, nonce },
+        ...{ validAfter: 0n, validBefore: BigInt(ends) },
+      };
+      const signature = await from.account.signTypedData({
+        domain: domainOf(anvil, token),
+        types: { TransferWithAuthorization: TYPES.TransferWithAuthorization },
+        primaryType: "TransferWithAuthorization",
+        message,
+      });
+      const { validBefore } = message;
+      return { from: from.address, to, value, validBefore, nonce, signature };
+    },
+    submit: (token, authorization, options) =>
+      send(token.address, submission(authorization), options),
+    cancel: async (token, from, nonce) => {
+      const signature = await from.account.signTypedData({
+        domain: domainOf(anvil, token),
+        types: { CancelAuthorization: TYPES.CancelAuthorization },
+        primaryType: "CancelAuthorization",
+        message: { authorizer: from.address, nonce },
+      });
+      return send(token.address, encode("cancelAuthorization", [from.address, nonce, signature]));
+    },
+    send,
+    transfer: (token, from, to, value) =>
+      send(token.address, encode("transfer", [to, value]), { from }),
+    receipt,
+    mine: async (blocks, secondsApart = 1) => {
+      await rpc("anvil_mine", [hex(blocks), hex(secondsApart)]);
+    },
+    head,
+    reorg: async (depth, again = []) => {
+      const pairs = again.map(({ block, ...tx }) => [{ ...tx, gas: GAS }, block]);
+      await rpc("anvil_reorg", [depth, pairs]);
+    },
+    automine: async (on) => {
+      await rpc("evm_setAutomine", [on]);
+    },
+  };
+}
+
+/** The call that submits an authorization. */
+export function submission(one: Authorization): Hex {
+  const { from, to, value, validBefore, nonce, signature } = one;
+  return encode("transferWithAuthorization", [from, to, value, 0n, validBefore, nonce, signature]);
+}
+
+/** Encodes a call of TOKEN_ABI. */
+export function encode(
+  functionName: Parameters<typeof encodeFunctionData<typeof TOKEN_ABI>>[0]["functionName"],
+  args: readonly unknown[],
+): Hex {
+  return encodeFunctionData({ abi: TOKEN_ABI, functionName, args } as Parameters<
+    typeof encodeFunctionData<typeof TOKEN_ABI>
+  >[0]);
+}
+
+function transaction(first: Hex, to: Hex, data: Hex, options: SendOptions): Record<string, string> {
+  const { from, accountNonce, gasPrice } = options;
+  return {
+    from: from ?? first,
+    to,
+    data,
+    gas: GAS,
+    ...(accountNonce === undefined ? {} : { nonce: hex(accountNonce) }),
+    ...(gasPrice === undefined ? {} : { gasPrice: hex(gasPrice) }),
+  };
+}
+
+interface WireReceipt {
+  readonly transactionHash: Hex;
+  readonly blockNumber: Hex;
+  readonly status: Hex;
+  readonly contractAddress: Hex | null;
+  readonly logs: readonly { readonly topics: readonly Hex[]; readonly logIndex: Hex }[];
+}
+
+// A block comes at once; a machine under full load needs a moment.
+const MINED_MAX_MS = 10_000;
+const ASK_AGAIN_MS = 3;
+
+/** The receipt of a transaction that is about to be mined. Throws when none comes. */
+async function mined({ rpc }: Anvil, txHash: Hex): Promise<WireReceipt> {
+  const ends = performance.now() + MINED_MAX_MS;
+  for (;;) {
+    const found = (await rpc("eth_getTransactionReceipt", [txHash])) as WireReceipt | null;
+    if (found !== null) return found;
+    if (performance.now() > ends) throw new Error(`${txHash} was not mined`);
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+  }
+}
+
+async function receiptOf({ rpc }: Anvil, txHash: Hex): Promise<Sent> {
+  const found = (await rpc("eth_getTransactionReceipt", [txHash])) as WireReceipt | null;
+  if (found === null) return { txHash, blockNumber: null, status: "pending", transfers: [] };
+  return sentOf(found);
+}
+
+function sentOf(found: WireReceipt): Sent {
+  const transfers = found.logs.filter((log) => log.topics[0] === TRANSFER);
+  return {
+    txHash: found.transactionHash,
+    blockNumber: Number(found.blockNumber),
+    status: found.status === "0x1" ? "succeeded" : "reverted",
+    transfers: transfers.map((log) => Number(log.logIndex)),
+  };
+}
+
+function domainOf(anvil: Anvil, token: LocalToken) {
+  const { name, version, address } = token;
+  return { name, version, chainId: anvil.chainId, verifyingContract: address };
+}
+
+function hex(value: number | bigint): Hex {
+  return `0x${value.toString(16)}`;
+}
+
+function lower(address: string): Hex {
+  return address.toLowerCase() as Hex;
+}
