@@ -9,7 +9,7 @@ with paid as (
   select c.operation_id, c.scope, c.rail, c.charge_id, c.payment_intent, c.currency, c.amount,
          c.amount_captured, c.net, c.created_at, c.intent_id, c.key_mark, c.reference, c.refund_locked,
          coalesce(c.intent_id, c.intent_mark) as owner,
-         row_number() over (partition by c.operation_id order by c.created_at, c.charge_id) as place
+         row_number() over (partition by c.operation_id order by c.created_at, c.position, c.charge_id) as place
     from tallyd.charge_fact c
     left join tallyd.intent i on i.intent_id = c.intent_id
    where c.operation_id = any (:'operations'::text[])

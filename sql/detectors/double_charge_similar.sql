@@ -41,7 +41,7 @@ with touched as (
                           and n.until + :'duplicate_window'::interval
 ), paid as (
   select c.scope, c.charge_id, c.operation_id, c.rail, c.payment_intent, c.amount, c.amount_captured, c.net,
-         c.currency, c.created_at, c.intent_id, coalesce(c.payer, i.customer, c.instrument) as payer,
+         c.currency, c.created_at, c.position, c.intent_id, coalesce(c.payer, i.customer, c.instrument) as payer,
          coalesce(c.reference, i.reference, i.payment_id) as reference, n.sort, n.likeness,
          case n.sort when 'alike' then :'similar_window'::interval
                      else :'duplicate_window'::interval end as gap_max
@@ -64,7 +64,7 @@ with touched as (
          )
 ), likenesses as (
   select a.scope, a.charge_id, a.operation_id, a.rail, a.payment_intent, a.amount, a.amount_captured, a.net,
-         a.currency, a.created_at, a.intent_id, a.payer, a.reference, a.sort, a.gap_max, a.likeness,
+         a.currency, a.created_at, a.position, a.intent_id, a.payer, a.reference, a.sort, a.gap_max, a.likeness,
          -- Purchases with names of their own are different purchases: only the nameless stay.
          count(*) filter (where a.reference is not null) over l as named,
          min(a.reference) over l as first_reference,
@@ -73,26 +73,26 @@ with touched as (
   window l as (partition by a.scope, a.sort, a.likeness)
 ), steps as (
   select l.scope, l.charge_id, l.operation_id, l.rail, l.payment_intent, l.amount, l.amount_captured, l.net,
-         l.currency, l.created_at, l.intent_id, l.payer, l.sort, l.likeness,
+         l.currency, l.created_at, l.position, l.intent_id, l.payer, l.sort, l.likeness,
          l.created_at - lag(l.created_at) over w > l.gap_max as breaks
     from likenesses l
    where named = 0
       or first_reference = last_reference
       or reference is null
-  window w as (partition by l.scope, l.sort, l.likeness order by l.created_at, l.charge_id)
+  window w as (partition by l.scope, l.sort, l.likeness order by l.created_at, l.position, l.charge_id)
 ), islands as (
   select s.scope, s.charge_id, s.operation_id, s.rail, s.payment_intent, s.amount, s.amount_captured, s.net,
-         s.currency, s.created_at, s.intent_id, s.payer, s.sort, s.likeness,
+         s.currency, s.created_at, s.position, s.intent_id, s.payer, s.sort, s.likeness,
          count(*) filter (where s.breaks) over (partition by s.scope, s.sort, s.likeness
-                                                order by s.created_at, s.charge_id) as island
+                                                order by s.created_at, s.position, s.charge_id) as island
     from steps s
 ), groups as (
   select p.scope, p.sort, p.likeness, p.island,
-         array_agg(p.charge_id order by p.created_at, p.charge_id) as charges,
+         array_agg(p.charge_id order by p.created_at, p.position, p.charge_id) as charges,
          array_agg(distinct p.intent_id) filter (where p.intent_id is not null) as intents,
-         (array_agg(p.operation_id order by p.created_at, p.charge_id))[1] as operation_id,
-         (array_agg(p.charge_id order by p.created_at, p.charge_id))[1] as keeper,
-         (array_agg(p.amount_captured order by p.created_at, p.charge_id))[1] as kept,
+         (array_agg(p.operation_id order by p.created_at, p.position, p.charge_id))[1] as operation_id,
+         (array_agg(p.charge_id order by p.created_at, p.position, p.charge_id))[1] as keeper,
+         (array_agg(p.amount_captured order by p.created_at, p.position, p.charge_id))[1] as kept,
          min(p.rail) as rail,
          min(p.currency) as currency,
          min(p.payer) as payer,
@@ -105,7 +105,7 @@ with touched as (
            'id', p.charge_id, 'paymentIntent', p.payment_intent, 'amount', p.amount::text, 'net', p.net::text,
            'currency', p.currency, 'createdAt', p.created_at, 'intent', p.intent_id,
            'keeper', false, 'reason', case when p.intent_id is null then 'no local row' end
-         ) order by p.created_at, p.charge_id) as members
+         ) order by p.created_at, p.position, p.charge_id) as members
     from islands p
    group by p.scope, p.sort, p.likeness, p.island
   -- Charges of one operation are the proven detector's.

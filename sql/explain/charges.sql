@@ -3,5 +3,5 @@ select c.charge_id, c.scope, c.rail, c.payment_intent, c.status, c.succeeded, c.
        c.payee, c.asset, c.nonce, c.reference, c.owned, c.operation_id, c.intent_id, c.basis, c.conflict, c.created_at
   from tallyd.charge_fact c
  where c.operation_id = any (:'operations'::text[])
- order by c.created_at, c.charge_id
+ order by c.created_at, c.position, c.charge_id
  limit :'limit'

@@ -17,7 +17,7 @@ with pairs as (
          )
 ), paid as (
   select p.scope, p.asset, p.payer, p.payee, 'paid' as direction, c.charge_id as id, m.operation_id, c.amount,
-         c.created_at as at, '{}'::text[] as named
+         c.created_at as at, c.position, '{}'::text[] as named
     from pairs p
     join tallyd.evm_transfer t
       on t.scope = p.scope and t.token = p.asset and t.sender = p.payer and t.recipient = p.payee
@@ -27,7 +27,7 @@ with pairs as (
    where c.status = 'succeeded'
 ), back as (
   select p.scope, p.asset, p.payer, p.payee, 'back' as direction, r.refund_id as id, null::text as operation_id,
-         r.amount, r.created_at as at,
+         r.amount, r.created_at as at, 0::bigint as position,
          array(select i.operation_id
                  from tallyd.intent_fact i
                 where i.scope = r.scope
@@ -41,13 +41,13 @@ with pairs as (
       on r.scope = t.scope and r.refund_id = t.scope || ':' || t.tx_hash || ':' || t.log_index
    where r.status = 'succeeded'
 )
-select scope, asset, payer, payee, direction, id, operation_id, amount, at, named
+select scope, asset, payer, payee, direction, id, operation_id, amount, at, position, named
   from (
-         select scope, asset, payer, payee, direction, id, operation_id, amount, at, named
+         select scope, asset, payer, payee, direction, id, operation_id, amount, at, position, named
            from paid
          union all
-         select scope, asset, payer, payee, direction, id, operation_id, amount, at, named
+         select scope, asset, payer, payee, direction, id, operation_id, amount, at, position, named
            from back
        ) transfers
- order by at desc, id
+ order by at desc, position desc, id
  limit :'limit'

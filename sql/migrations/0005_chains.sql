@@ -105,6 +105,8 @@ create table tallyd.evm_balance (
 
 -- A charge on chain: payment_intent holds the transaction's hash, which several charges may share.
 alter table tallyd.charge add column asset text check (char_length(asset) <= 128); -- the token's address
+-- Blocks of one second, and transfers of one block, in their order; 0 where seconds are all there is.
+alter table tallyd.charge add column position bigint not null default 0;
 alter table tallyd.charge add column nonce text check (char_length(nonce) <= 128); -- of its authorization
 -- What a row's payment carries when its payment identifier is a challenge of the Machine Payments Protocol.
 alter table tallyd.intent add column challenge_nonce text check (char_length(challenge_nonce) <= 66);

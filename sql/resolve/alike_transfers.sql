@@ -19,5 +19,5 @@ select c.charge_id, c.payment_intent, c.status, c.succeeded, c.captured, c.mirro
    and (i.payer is null or i.payer !~ '^0x' or c.payer = i.payer)
    and (i.asset is null or c.asset = i.asset)
    and (i.nonce is null or c.nonce is null)
- order by c.created_at, c.charge_id
+ order by c.created_at, c.position, c.charge_id
  limit :'limit'

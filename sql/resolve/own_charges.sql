@@ -36,4 +36,4 @@ select c.charge_id,
   from own o
   join tallyd.charge_fact c using (scope, charge_id)
   join tallyd.charge h using (scope, charge_id)
- order by c.created_at, c.charge_id
+ order by c.created_at, c.position, c.charge_id

@@ -14,5 +14,5 @@ select c.scope,
    and c.owned <> 'no'
    and c.intent_id is distinct from :'intent'
    and not coalesce(i.repeat_confirmed, false)
- order by c.created_at, c.charge_id
+ order by c.created_at, c.position, c.charge_id
  limit :'limit'

@@ -29,6 +29,7 @@ select c.scope,
        -- The connected account's copy of a destination charge is the same money (case B20).
        c.source_transfer is not null                 as mirrored,
        c.created_at,
+       c.position,
        c.first_seen_at,
        c.version_at,
        m.operation_id,

@@ -11,6 +11,8 @@ export interface PaidTransfer {
   readonly operationId: string | null;
   readonly amount: bigint;
   readonly at: Date;
+  /** Order among payments of one second. */
+  readonly position: bigint;
 }
 
 /** A transfer in the other direction. */
@@ -56,7 +58,7 @@ function settles(
 ): { readonly charge: Open; readonly basis: Allocation["basis"] } | undefined {
   const fitting = open
     .filter((charge) => charge.at <= refund.at && charge.left >= refund.amount)
-    .toSorted((a, b) => b.at.getTime() - a.at.getTime() || (a.chargeId < b.chargeId ? 1 : -1));
+    .toSorted((a, b) => b.at.getTime() - a.at.getTime() || Number(b.position - a.position));
   const exact = fitting.filter((charge) => charge.left === refund.amount);
   const isNamed = (charge: Open): boolean =>
     charge.operationId !== null && refund.named.includes(charge.operationId);

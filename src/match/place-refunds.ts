@@ -24,6 +24,7 @@ interface TransferRow {
   readonly operation_id: string | null;
   readonly amount: string;
   readonly at: Date;
+  readonly position: bigint;
   readonly named: string[];
 }
 
@@ -69,8 +70,8 @@ function byPair(rows: readonly TransferRow[]): readonly TransferRow[][] {
 
 function paidTransfer(row: TransferRow): PaidTransfer[] {
   if (row.direction !== "paid") return [];
-  const { id: chargeId, operation_id: operationId, at } = row;
-  return [{ chargeId, operationId, amount: toBigint(row.amount), at }];
+  const { id: chargeId, operation_id: operationId, at, position } = row;
+  return [{ chargeId, operationId, amount: toBigint(row.amount), at, position }];
 }
 
 function backTransfer(row: TransferRow): BackTransfer[] {

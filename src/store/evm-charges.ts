@@ -38,7 +38,7 @@ export async function saveChainCharges(tx: Db, input: ChargesOf): Promise<number
   ];
   const charges = await tx.query<{ charge_id: string }>(
     `insert into tallyd.charge as c (scope, charge_id, rail, payment_intent, amount, amount_captured, currency,
-       status, captured, payer, payee, purpose, failure_code, owned, asset, nonce, created_at, version_at,
+       status, captured, payer, payee, purpose, failure_code, owned, asset, nonce, position, created_at, version_at,
        version_rank, seen_at)
      select t.scope, t.scope || ':' || t.tx_hash || ':' || t.log_index, 'evm', t.tx_hash, t.value, t.value,
             coalesce(s.symbol, t.token),
@@ -47,7 +47,7 @@ export async function saveChainCharges(tx: Db, input: ChargesOf): Promise<number
             case when t.role = 'other_token' then 'other_token' end,
             case when t.gone_at is not null then 'reorganised' end,
             case when t.role = 'charge' and t.sender = any ($6::text[]) then 'yes' else 'unknown' end,
-            t.token, t.nonce, t.block_time, t.block_time, 1, $7
+            t.token, t.nonce, t.block_number * 100000 + t.log_index, t.block_time, t.block_time, 1, $7
        ${FROM_TRANSFERS}
       where t.role in ('charge', 'other_token')
       order by t.tx_hash, t.log_index
@@ -63,13 +63,15 @@ export async function saveChainCharges(tx: Db, input: ChargesOf): Promise<number
            owned = excluded.owned,
            asset = excluded.asset,
            nonce = excluded.nonce,
+           position = excluded.position,
            created_at = excluded.created_at,
            version_at = excluded.version_at,
            seen_at = excluded.seen_at
-     where (c.status, c.amount, c.currency, c.payer, c.payee, c.purpose, c.owned, c.nonce, c.created_at)
+     where (c.status, c.amount, c.currency, c.payer, c.payee, c.purpose, c.owned, c.nonce, c.position,
+            c.created_at)
            is distinct from (excluded.status, excluded.amount, excluded.currency, excluded.payer,
                              excluded.payee, excluded.purpose, excluded.owned, excluded.nonce,
-                             excluded.created_at)
+                             excluded.position, excluded.created_at)
      returning charge_id`,
     [...common, payers, now],
   );

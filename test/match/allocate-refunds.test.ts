@@ -12,7 +12,7 @@ function at(minute: number): Date {
 }
 
 function paid(chargeId: string, operationId: string, minute: number, amount = 10n): PaidTransfer {
-  return { chargeId, operationId, amount, at: at(minute) };
+  return { chargeId, operationId, amount, at: at(minute), position: 0n };
 }
 
 function back(refundId: string, minute: number, amount = 10n, named: string[] = []): BackTransfer {
