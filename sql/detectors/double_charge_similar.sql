@@ -5,8 +5,8 @@
 --! advice: Compare the purchases. If they are one, refund all but the oldest; if they are not, close the incident and give each purchase a reference, which rules the likeness out.
 --
 -- Similar charges of different operations: the same payer, payee, amount, currency and purpose inside a
--- short window, or equal fingerprints inside the duplicate window (keys made by sql/match/liken.sql). Different references win over
--- any likeness. A burst is one group, found again under its first charge while it grows (case B05).
+-- short window, or equal fingerprints inside the duplicate window (keys made by sql/match/liken.sql). Different
+-- references win over any likeness. A burst is one group, found again under its first charge while it grows (case B05).
 with touched as (
   select m.scope, k.sort, k.likeness, min(c.created_at) as since, max(c.created_at) as until
     from tallyd.charge_match m

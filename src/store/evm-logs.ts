@@ -49,7 +49,8 @@ function keysOf(rows: readonly KeyRow[]): TransferKey[] {
 }
 
 /**
- * Stores transfers; answers those that are new or changed. `final` never becomes untrue again, and a
+ * Stores transfers; answers those that are new or changed. `final` never becomes untrue again, and
+ * a
  * role that a look has given (a nonce of ours) is not taken back.
  */
 export async function saveTransfers(
@@ -155,7 +156,8 @@ export async function saveAuthorizations(
 }
 
 /**
- * Provisional transfers and authorizations of these blocks that are not among `kept` were taken away
+ * Provisional transfers and authorizations of these blocks that are not among `kept` were taken
+ * away
  * by a reorganisation. Answers the transfers. `to` null: everything above `from`.
  */
 export async function markGone(

@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { encode, submission } from "../../src/sandbox/chain/local-chain.ts";
-import type { Authorization, Wallet } from "../../src/sandbox/chain/local-chain.ts";
+import type { Authorization, Wallet } from "../../src/sandbox/chain/local-types.ts";
 import { SCOPE, chainFault, openChainWorld } from "../support/chain-world.ts";
 import type { ChainWorld } from "../support/chain-world.ts";
 import type { RowInput } from "./team-table.ts";
@@ -69,6 +69,92 @@ async function start(env: Record<string, string> = {}): Promise<void> {
   });
 }
 
+type Sent = Record<string, string>;
+
+/** Submits an authorization and keeps the id of its charge under a name. */
+async function paid(sent: Sent, name: string, one: Authorization): Promise<void> {
+  const { txHash, transfers } = await evm.chain.submit(evm.token, one);
+  Object.assign(sent, { [name]: `${SCOPE}:${txHash}:${String(transfers[0])}` });
+}
+
+async function stageB34(sent: Sent): Promise<void> {
+  // B34: a lost receipt, a fresh nonce, one resource.
+  const [n1, n2] = [await sign(), await sign()];
+  await paid(sent, "B34-1", n1);
+  await paid(sent, "B34-2", n2);
+  await row("B34-L1", "failed_retryable", { ...named(n1), reference: "B34" });
+  await row("B34-L2", "recorded", { ...named(n2), reference: "B34" });
+  const dead = await sign(10_000n, { seconds: 60 });
+  await row("B34-dead", "reconciling", named(dead));
+  const alive = await sign(10_000n, { seconds: 100_000 });
+  await row("B34-alive", "reconciling", named(alive));
+}
+
+async function stageB35(sent: Sent): Promise<void> {
+  const { chain, token, payer } = evm;
+  // B35: the hash changed; used, and stored as failed; canceled; paid to somebody else.
+  const a = await sign(20_000n);
+  await paid(sent, "B35-a", a);
+  const lost = `0x${"de".repeat(32)}`;
+  await row("B35-a", "reconciling", named(a), { amount: 20_000, charge: lost });
+  const b = await sign(20_001n);
+  await paid(sent, "B35-b", b);
+  await row("B35-b", "failed_terminal", named(b), { amount: 20_001 });
+  const c = await sign(20_002n);
+  await chain.cancel(token, payer, c.nonce);
+  await row("B35-c", "reconciling", named(c), { amount: 20_002 });
+  const d = await chain.submit(token, a);
+  await row("B35-d", "recorded", {}, { amount: 20_003, charge: d.txHash });
+  const e = await sign(20_004n, { to: chain.newWallet() });
+  await paid(sent, "B35-e", e);
+  await row("B35-e", "reconciling", named(e), { amount: 20_004 });
+  const pending = { success: false, errorReason: "settlement_pending", transaction: lost };
+  const f = await sign(20_005n);
+  await paid(sent, "B35-f", f);
+  await row("B35-f", "in_flight", named(f), { amount: 20_005, response: pending });
+}
+
+async function stageB36(sent: Sent): Promise<void> {
+  const { chain, token } = evm;
+  // B36: four in one transaction, five rows.
+  const batcher = await chain.deployBatcher();
+  const four = await Promise.all([0, 1, 2, 3].map(() => sign(30_000n)));
+  const calls = four.map(submission);
+  const { txHash } = await chain.send(batcher, encode("batch", [token.address, calls]));
+  for (const [n, one] of four.entries()) {
+    const more = { ...named(one), reference: `B36-${String(n)}` };
+    await row(`B36-L${String(n)}`, "recorded", more, {
+      amount: 30_000,
+      charge: txHash.toUpperCase().replace("0X", "0x"),
+    });
+  }
+  const other = `0x${"99".repeat(32)}`;
+  await row("B36-L5", "recorded", { nonce: other }, { amount: 30_000, charge: txHash });
+}
+
+async function stageMoney(sent: Sent): Promise<void> {
+  const { chain, token, payer, payee } = evm;
+  // B40: less than authorised; a payment on another chain; nothing at all of it.
+  const less = await sign(9_900n);
+  await paid(sent, "B40-6", less);
+  await row("B40-L6", "recorded", named(less));
+  await row("B40-L5", "recorded", { nonce: `0x${"55".repeat(32)}` });
+  // B33: beyond 2^53.
+  const huge = await sign(9_007_199_254_740_993n);
+  await chain.mint(token, payer.address, 20_000_000_000_000_000n);
+  await paid(sent, "B33", huge);
+  await row("B33-L3", "recorded", named(huge), { amount: 9_007_199_254_740_993n });
+  // Our own wallet paid and no row knows of it; a stranger sent something.
+  await paid(sent, "orphan", await sign(77n));
+  const stranger = chain.accounts[1]!;
+  await chain.mint(token, stranger, 1_000n);
+  const gift = await chain.transfer(token, stranger, payee.address, 500n);
+  sent["gift"] = `${SCOPE}:${gift.txHash}:${String(gift.transfers[0])}`;
+  // Neither nonce nor hash.
+  await paid(sent, "likely", await sign(88_888n));
+  await row("likely-L1", "reconciling", {}, { amount: 88_888, secondsAgo: 30 });
+}
+
 describe.skipIf(fault !== "")("one pass", () => {
   let first: Outcome;
   let second: Outcome;
@@ -76,80 +162,8 @@ describe.skipIf(fault !== "")("one pass", () => {
 
   beforeAll(async () => {
     await start();
-    const { chain, token, payer, payee } = evm;
-    const paid = async (name: string, one: Authorization): Promise<void> => {
-      const { txHash, transfers } = await chain.submit(token, one);
-      sent[name] = `${SCOPE}:${txHash}:${String(transfers[0])}`;
-    };
-
-    // B34: a lost receipt, a fresh nonce, one resource.
-    const [n1, n2] = [await sign(), await sign()];
-    await paid("B34-1", n1);
-    await paid("B34-2", n2);
-    await row("B34-L1", "failed_retryable", { ...named(n1), reference: "B34" });
-    await row("B34-L2", "recorded", { ...named(n2), reference: "B34" });
-    const dead = await sign(10_000n, { seconds: 60 });
-    await row("B34-dead", "reconciling", named(dead));
-    const alive = await sign(10_000n, { seconds: 100_000 });
-    await row("B34-alive", "reconciling", named(alive));
-
-    // B35: the hash changed; used, and stored as failed; canceled; paid to somebody else.
-    const a = await sign(20_000n);
-    await paid("B35-a", a);
-    const lost = `0x${"de".repeat(32)}`;
-    await row("B35-a", "reconciling", named(a), { amount: 20_000, charge: lost });
-    const b = await sign(20_001n);
-    await paid("B35-b", b);
-    await row("B35-b", "failed_terminal", named(b), { amount: 20_001 });
-    const c = await sign(20_002n);
-    await chain.cancel(token, payer, c.nonce);
-    await row("B35-c", "reconciling", named(c), { amount: 20_002 });
-    const d = await chain.submit(token, a);
-    await row("B35-d", "recorded", {}, { amount: 20_003, charge: d.txHash });
-    const e = await sign(20_004n, { to: chain.newWallet() });
-    await paid("B35-e", e);
-    await row("B35-e", "reconciling", named(e), { amount: 20_004 });
-    const pending = { success: false, errorReason: "settlement_pending", transaction: lost };
-    const f = await sign(20_005n);
-    await paid("B35-f", f);
-    await row("B35-f", "in_flight", named(f), { amount: 20_005, response: pending });
-
-    // B36: four in one transaction, five rows.
-    const batcher = await chain.deployBatcher();
-    const four = await Promise.all([0, 1, 2, 3].map(() => sign(30_000n)));
-    const calls = four.map(submission);
-    const { txHash } = await chain.send(batcher, encode("batch", [token.address, calls]));
-    for (const [n, one] of four.entries()) {
-      const more = { ...named(one), reference: `B36-${String(n)}` };
-      await row(`B36-L${String(n)}`, "recorded", more, {
-        amount: 30_000,
-        charge: txHash.toUpperCase().replace("0X", "0x"),
-      });
-    }
-    const other = `0x${"99".repeat(32)}`;
-    await row("B36-L5", "recorded", { nonce: other }, { amount: 30_000, charge: txHash });
-
-    // B40: less than authorised; a payment on another chain; nothing at all of it.
-    const less = await sign(9_900n);
-    await paid("B40-6", less);
-    await row("B40-L6", "recorded", named(less));
-    await row("B40-L5", "recorded", { nonce: `0x${"55".repeat(32)}` });
-    // B33: beyond 2^53.
-    const huge = await sign(9_007_199_254_740_993n);
-    await chain.mint(token, payer.address, 20_000_000_000_000_000n);
-    await paid("B33", huge);
-    await row("B33-L3", "recorded", named(huge), { amount: 9_007_199_254_740_993n });
-    // Our own wallet paid and no row knows of it; a stranger sent something.
-    await paid("orphan", await sign(77n));
-    const stranger = chain.accounts[1]!;
-    await chain.mint(token, stranger, 1_000n);
-    const gift = await chain.transfer(token, stranger, payee.address, 500n);
-    sent["gift"] = `${SCOPE}:${gift.txHash}:${String(gift.transfers[0])}`;
-    // Neither nonce nor hash.
-    await paid("likely", await sign(88_888n));
-    await row("likely-L1", "reconciling", {}, { amount: 88_888, secondsAgo: 30 });
-
-    await chain.mine(10, 60);
+    for (const stage of [stageB34, stageB35, stageB36, stageMoney]) await stage(sent);
+    await evm.chain.mine(10, 60);
     first = await world.once();
     second = await world.once();
   });

@@ -90,7 +90,10 @@ export const PACKAGES: Readonly<Record<string, Place>> = {
     in: ["src/sources/stripe/", "src/sandbox/", "src/demo/agent.ts"],
     why: "No other part knows the provider; the demo's agents are its customers.",
   },
-  viem: { in: ["src/sources/evm/"], why: "No other part knows how a chain is read." },
+  viem: {
+    in: ["src/sources/evm/", "src/sandbox/chain/", "src/sources/local/challenge.ts"],
+    why: "No other part knows how a chain is read; the marks of a row are hashes as the chain has them.",
+  },
   express: { in: ["src/http/", "src/sandbox/"], why: "Only these two answer requests." },
   "@slack/webhook": { in: ["src/alert/slack.ts"], why: "One way out, so one place to fake." },
   "node-cron": { in: ["src/scheduler/"], why: "Jobs say when, the scheduler alone knows how." },

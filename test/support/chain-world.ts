@@ -2,7 +2,7 @@
 import { ChainUnavailableError, startAnvil } from "../../src/sandbox/chain/anvil.ts";
 import type { Anvil, AnvilOptions } from "../../src/sandbox/chain/anvil.ts";
 import { openLocalChain } from "../../src/sandbox/chain/local-chain.ts";
-import type { LocalChain, LocalToken, Wallet } from "../../src/sandbox/chain/local-chain.ts";
+import type { LocalChain, LocalToken, Wallet } from "../../src/sandbox/chain/local-types.ts";
 import { startRpcProxy } from "../../src/sandbox/chain/rpc-proxy.ts";
 import type { RpcProxy } from "../../src/sandbox/chain/rpc-proxy.ts";
 import type { ChainSettings } from "../../src/core/settings.ts";

@@ -1,4 +1,7 @@
-/** Compiles src/sandbox/chain/contracts and writes what the sandbox deploys: run it after a change. */
+/**
+ * Compiles src/sandbox/chain/contracts and writes what the sandbox deploys: run it after a
+ * change.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

@@ -55,7 +55,8 @@ const STOP_MAX_MS = 3_000;
 const BLOCK_GAS = "2000000000";
 
 // The guard waits on a pipe whose other end only this process holds: it closes when we stop, and
-// also when we are killed, which no handler of ours would see. What anvil left on the disk goes too.
+// also when we are killed, which no handler of ours would see. What anvil left on the disk goes
+// too.
 const GUARD = `
 home="$1"; shift
 "$@" </dev/null &
@@ -113,7 +114,8 @@ function binary(): string {
 function flags(options: AnvilOptions, chainId: number): string[] {
   const { blockTimeSeconds, slotsInAnEpoch, genesisSeconds } = options;
   return [
-    // Port 0: the system picks a free one and anvil prints it, so that no other can take it between.
+    // Port 0: the system picks a free one and anvil prints it, so that no other can take it
+    // between.
     ...["--host", "127.0.0.1", "--port", "0", "--chain-id", String(chainId)],
     ...["--slots-in-an-epoch", String(slotsInAnEpoch ?? 32)],
     ...["--gas-limit", BLOCK_GAS, "--no-request-size-limit"],

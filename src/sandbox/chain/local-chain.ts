@@ -1,14 +1,21 @@
-/** Actions on a local chain: tokens, signed authorizations, plain transfers, blocks and their loss. */
+/** Actions on a local chain: tokens, authorizations, transfers, blocks and their loss. */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { encodeDeployData, encodeFunctionData, parseAbi } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import type { PrivateKeyAccount } from "viem/accounts";
 
 import type { Anvil } from "./anvil.ts";
-
-type Hex = `0x${string}`;
+import { AUTHORIZATION_TYPES } from "./authorization-types.ts";
+import type {
+  Authorization,
+  Hex,
+  LocalChain,
+  LocalToken,
+  SendOptions,
+  Sent,
+  Wallet,
+} from "./local-types.ts";
 
 interface Artifact {
   readonly abi: readonly unknown[];
@@ -28,115 +35,13 @@ export const TOKEN_ABI = parseAbi([
   "function transfer(address to, uint256 value)",
   "function transferFrom(address from, address to, uint256 value)",
   "function transferWithMemo(address to, uint256 value, bytes32 memo)",
-  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+  "function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)",
   "function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)",
   "function batch(address target, bytes[] calls)",
   "function pay(address token, address to, uint256 value, uint256 times)",
 ]);
 
-const TYPES = {
-  TransferWithAuthorization: [
-    { name: "from", type: "address" },
-    { name: "to", type: "address" },
-    { name: "value", type: "uint256" },
-    { name: "validAfter", type: "uint256" },
-    { name: "validBefore", type: "uint256" },
-    { name: "nonce", type: "bytes32" },
-  ],
-  CancelAuthorization: [
-    { name: "authorizer", type: "address" },
-    { name: "nonce", type: "bytes32" },
-  ],
-} as const;
-
-/** A deployed token. */
-export interface LocalToken {
-  readonly address: Hex;
-  readonly name: string;
-  readonly version: string;
-}
-
-/** A wallet of ours; addresses are in lower case. */
-export interface Wallet {
-  readonly address: Hex;
-  readonly account: PrivateKeyAccount;
-}
-
-/** A signed authorization, ready to be submitted by anybody. */
-export interface Authorization {
-  readonly from: Hex;
-  readonly to: Hex;
-  readonly value: bigint;
-  /** Unix seconds. */
-  readonly validBefore: bigint;
-  readonly nonce: Hex;
-  readonly signature: Hex;
-}
-
-/** A mined (or waiting) transaction. */
-export interface Sent {
-  readonly txHash: Hex;
-  /** `null`: it waits. */
-  readonly blockNumber: number | null;
-  readonly status: "succeeded" | "reverted" | "pending";
-  /** Log indices of its Transfer events, in their block. */
-  readonly transfers: readonly number[];
-}
-
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
-
-/** The actions. */
-export interface LocalChain {
-  readonly anvil: Anvil;
-  /** Accounts that the node signs for: the first deploys and submits. */
-  readonly accounts: readonly Hex[];
-  readonly newWallet: () => Wallet;
-  readonly deployToken: (options?: {
-    readonly symbol?: string;
-    readonly decimals?: number;
-  }) => Promise<LocalToken>;
-  readonly deployBatcher: () => Promise<Hex>;
-  readonly mint: (token: LocalToken, to: Hex, value: bigint) => Promise<Sent>;
-  readonly sign: (
-    token: LocalToken,
-    from: Wallet,
-    to: Hex,
-    value: bigint,
-    options?: { readonly validForSeconds?: number; readonly nonce?: Hex },
-  ) => Promise<Authorization>;
-  readonly submit: (
-    token: LocalToken,
-    authorization: Authorization,
-    options?: SendOptions,
-  ) => Promise<Sent>;
-  readonly cancel: (token: LocalToken, from: Wallet, nonce: Hex) => Promise<Sent>;
-  /** Any call of TOKEN_ABI, from an account that the node signs for. */
-  readonly send: (to: Hex, data: Hex, options?: SendOptions) => Promise<Sent>;
-  readonly transfer: (token: LocalToken, from: Hex, to: Hex, value: bigint) => Promise<Sent>;
-  readonly receipt: (txHash: Hex) => Promise<Sent>;
-  /** Mines blocks, `secondsApart` apart. */
-  readonly mine: (blocks: number, secondsApart?: number) => Promise<void>;
-  readonly head: () => Promise<{ readonly number: number; readonly seconds: number }>;
-  /** Throws the newest `depth` blocks away and makes as many empty ones. */
-  readonly reorg: (depth: number, again?: readonly Reorged[]) => Promise<void>;
-  readonly automine: (on: boolean) => Promise<void>;
-}
-
-/** A transaction that comes back in a new block, counted from the first one that was replaced. */
-export interface Reorged {
-  readonly from: Hex;
-  readonly to: Hex;
-  readonly data: Hex;
-  readonly block: number;
-}
-
-export interface SendOptions {
-  readonly from?: Hex;
-  /** False: answers at once, whether it is mined or not. */
-  readonly wait?: boolean;
-  readonly accountNonce?: number;
-  readonly gasPrice?: bigint;
-}
 
 // Enough for a batch of hundreds of transfers.
 const GAS = "0x1c9c380";
@@ -183,28 +88,13 @@ export async function openLocalChain(anvil: Anvil): Promise<LocalChain> {
     sign: async (token, from, to, value, options = {}) => {
       const ends = (await head()).seconds + (options.validForSeconds ?? 300);
       const nonce = options.nonce ?? `0x${randomBytes(32).toString("hex")}`;
-      const message = {
-        ...{ from: from.address, to, value, nonce },
-        ...{ validAfter: 0n, validBefore: BigInt(ends) },
-      };
-      const signature = await from.account.signTypedData({
-        domain: domainOf(anvil, token),
-        types: { TransferWithAuthorization: TYPES.TransferWithAuthorization },
-        primaryType: "TransferWithAuthorization",
-        message,
-      });
-      const { validBefore } = message;
-      return { from: from.address, to, value, validBefore, nonce, signature };
+      const terms = { from: from.address, to, value, validBefore: BigInt(ends), nonce };
+      return { ...terms, signature: await signTransfer(anvil, token, from, terms) };
     },
     submit: (token, authorization, options) =>
       send(token.address, submission(authorization), options),
     cancel: async (token, from, nonce) => {
-      const signature = await from.account.signTypedData({
-        domain: domainOf(anvil, token),
-        types: { CancelAuthorization: TYPES.CancelAuthorization },
-        primaryType: "CancelAuthorization",
-        message: { authorizer: from.address, nonce },
-      });
+      const signature = await signCancel(anvil, token, from, nonce);
       return send(token.address, encode("cancelAuthorization", [from.address, nonce, signature]));
     },
     send,
@@ -223,6 +113,29 @@ export async function openLocalChain(anvil: Anvil): Promise<LocalChain> {
       await rpc("evm_setAutomine", [on]);
     },
   };
+}
+
+function signTransfer(
+  anvil: Anvil,
+  token: LocalToken,
+  from: Wallet,
+  terms: Omit<Authorization, "signature">,
+): Promise<Hex> {
+  return from.account.signTypedData({
+    domain: domainOf(anvil, token),
+    types: { TransferWithAuthorization: AUTHORIZATION_TYPES.TransferWithAuthorization },
+    primaryType: "TransferWithAuthorization",
+    message: { ...terms, validAfter: 0n },
+  });
+}
+
+function signCancel(anvil: Anvil, token: LocalToken, from: Wallet, nonce: Hex): Promise<Hex> {
+  return from.account.signTypedData({
+    domain: domainOf(anvil, token),
+    types: { CancelAuthorization: AUTHORIZATION_TYPES.CancelAuthorization },
+    primaryType: "CancelAuthorization",
+    message: { authorizer: from.address, nonce },
+  });
 }
 
 /** The call that submits an authorization. */

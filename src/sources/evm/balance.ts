@@ -1,5 +1,6 @@
 /**
- * An independent proof of completeness: what came in less what went out, by the logs that were read,
+ * An independent proof of completeness: what came in less what went out, by the logs that were
+ * read,
  * must be the difference of two balances that the contract tells. A node that drops logs does not
  * change them (case B38).
  */
@@ -13,7 +14,7 @@ import {
   movedBetween,
   saveBalance,
   saveBase,
-} from "../../store/evm-chain.ts";
+} from "../../store/evm-balances.ts";
 import type { Endpoint } from "./endpoints.ts";
 import { faultOf } from "./endpoints.ts";
 import type { RpcCall } from "./rpc.ts";

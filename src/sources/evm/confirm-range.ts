@@ -1,6 +1,7 @@
 /**
  * A range counts only when it was read twice: by two endpoints, else twice by the one there is. An
- * empty list is a valid answer of a node that lags or lies, so one answer proves nothing (case B38).
+ * empty list is a valid answer of a node that lags or lies, so one answer proves nothing (case
+ * B38).
  */
 import type { ChainSettings } from "../../core/settings.ts";
 import { mayHold } from "./bloom.ts";

@@ -43,7 +43,9 @@ export function grow(endpoint: Endpoint): void {
   endpoint.rangeBlocks = Math.min(endpoint.rangeBlocks * 2, RANGE_MAX);
 }
 
-/** Too much was asked: less, or what the endpoint suggests if that is less. Never the same again. */
+/**
+ * Too much was asked: less, or what the endpoint suggests if that is less. Never the same again.
+ */
 export function shrink(endpoint: Endpoint, asked: number, error: RpcError): void {
   const { suggested } = error;
   const offered = suggested === null ? asked : suggested.to - suggested.from + 1;

@@ -8,7 +8,8 @@ import type { Usable } from "./survey.ts";
 
 /**
  * The first block that has to be read: the configured one, else the one before the oldest open row
- * of the chain was made, else the newest final one; and further back when somebody asks for it. What
+ * of the chain was made, else the newest final one; and further back when somebody asks for it.
+ * What
  * was read once stays read.
  */
 export async function firstBlock(

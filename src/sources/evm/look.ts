@@ -214,7 +214,8 @@ export interface TransactionLook {
 }
 
 /**
- * Asks for a transaction by its hash; one that any endpoint has in a block is there. What it moved of
+ * Asks for a transaction by its hash; one that any endpoint has in a block is there. What it moved
+ * of
  * ours is stored. Throws UnreadableError when no endpoint can say.
  */
 export async function lookTransaction(

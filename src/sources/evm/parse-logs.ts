@@ -147,7 +147,8 @@ function memoBeside(log: RawLog, at: ReadonlyMap<string, RawLog>): string | null
 }
 
 /**
- * A transfer is ours when it leaves a payer or reaches a payee, or carries a nonce of a row of ours;
+ * A transfer is ours when it leaves a payer or reaches a payee, or carries a nonce of a row of
+ * ours;
  * between the same two in the other direction it is money that went back. Minting, burning and
  * moving to oneself is nobody's.
  */

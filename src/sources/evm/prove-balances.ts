@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 
 import type { Clock } from "../../core/clock.ts";
 import type { ChainSettings } from "../../core/settings.ts";
-import { listBalances } from "../../store/evm-chain.ts";
+import { listBalances } from "../../store/evm-balances.ts";
 import { checkBalances } from "./balance.ts";
 import type { Unbalanced } from "./balance.ts";
 import { readThoroughly } from "./confirm-range.ts";

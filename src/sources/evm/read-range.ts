@@ -46,7 +46,8 @@ function logsCall(filter: LogFilter, range: BlockRange): RpcCall {
 
 /**
  * Reads a range, in as many pieces as the endpoint wants. Throws RpcError; `lagging` when the node
- * that answered does not have the last block, since its list would be cut without a word (case B38).
+ * that answered does not have the last block, since its list would be cut without a word (case
+ * B38).
  */
 export async function readRange(
   endpoint: Endpoint,

@@ -44,31 +44,59 @@ export class RpcError extends Error {
   }
 }
 
+/** Any of these phrases, in any case. */
+function phrases(...parts: readonly string[]): RegExp {
+  return new RegExp(parts.join("|"), "i");
+}
+
 // In this order: a rate limit may speak of a "limit", and a lagging node of a "range".
 const SENTENCES: readonly (readonly [RpcFault, RegExp])[] = [
   [
     "rate_limit",
-    /rate.?limit|too many requests|request limit|compute units|throughput|capacity|exceeded.*per second|daily request|credits/i,
+    phrases(
+      ...["rate.?limit", "too many requests", "request limit", "compute units", "throughput"],
+      ...["capacity", "exceeded.*per second", "daily request", "credits"],
+    ),
   ],
   [
     "lagging",
-    /beyond (the )?(current )?head|past (the )?head|unknown block|block not found|header not found|(block|blockhash).*(not found|unknown)|after last accepted|not yet available|greater than.*(latest|head)/i,
+    phrases(
+      ...["beyond (the )?(current )?head", "past (the )?head", "unknown block", "block not found"],
+      ...["header not found", "(block|blockhash).*(not found|unknown)", "after last accepted"],
+      ...["not yet available", "greater than.*(latest|head)"],
+    ),
   ],
   [
     "too_large",
-    /block range|range (is )?too|too (wide|large|big|many results)|limited to|limit(ed)? the query|more than \d+ (results|logs)|(max|exceeds?).*(results|range|limit|logs|size|blocks)|logs matched|response size|result window|query timeout|timed? ?out|up to a [\d,]+ block|blocks? per request|free ?tier|upgrade/i,
+    phrases(
+      ...["block range", "range (is )?too", "too (wide|large|big|many results)", "limited to"],
+      ...["limit(ed)? the query", "more than \\d+ (results|logs)", "logs matched", "response size"],
+      ...["(max|exceeds?).*(results|range|limit|logs|size|blocks)", "result window"],
+      ...["query timeout", "timed? ?out", "up to a [\\d,]+ block", "blocks? per request"],
+      ...["free ?tier", "upgrade"],
+    ),
   ],
   [
     "unreachable",
-    /no backend|bad gateway|service unavailable|temporarily|overloaded|internal error/i,
+    phrases(
+      ...["no backend", "bad gateway", "service unavailable", "temporarily", "overloaded"],
+      "internal error",
+    ),
   ],
   [
     "refused",
-    /unauthori[sz]ed|forbidden|api key|authenticate|permission|project id|not allowed|access denied/i,
+    phrases(
+      ...["unauthori[sz]ed", "forbidden", "api key", "authenticate", "permission", "project id"],
+      ...["not allowed", "access denied"],
+    ),
   ],
   [
     "unsupported",
-    /method not (found|supported)|does not exist|unsupported|invalid (block )?(tag|argument)|batch|not available|unknown (tag|method)|invalid request/i,
+    phrases(
+      ...["method not (found|supported)", "does not exist", "unsupported", "batch"],
+      ...["invalid (block )?(tag|argument)", "not available", "unknown (tag|method)"],
+      "invalid request",
+    ),
   ],
 ];
 
