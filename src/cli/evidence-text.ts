@@ -40,9 +40,11 @@ function itemLines(item: unknown, depth: number): string[] {
 function plainWords(value: unknown, depth: number): string | null {
   if (value === null || value === undefined) return "none";
   if (typeof value === "string") return value;
-  if (typeof value !== "object") return String(value);
-  if (Object.keys(value).length === 0) return "none";
-  return depth < DEPTH_MAX ? null : JSON.stringify(value);
+  if (typeof value === "object") {
+    if (Object.keys(value).length === 0) return "none";
+    return depth < DEPTH_MAX ? null : JSON.stringify(value);
+  }
+  return JSON.stringify(value);
 }
 
 function isFields(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -2,6 +2,7 @@
 import { timetable } from "../../jobs/timetable.ts";
 import { maskDatabaseUrl } from "../config/mask.ts";
 import { UnreadableError } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import { createAdminApp } from "../http/admin-server.ts";
 import type { AdminRouter } from "../http/admin-server.ts";
 import { addressError, listen } from "../http/listen.ts";
@@ -14,6 +15,8 @@ import type { WebhookServer } from "../http/webhook-server.ts";
 import { jobHealth } from "../scheduler/health.ts";
 import { createScheduler, settles } from "../scheduler/scheduler.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
+import { remarksFor } from "../sources/local/remarks.ts";
+import type { ShapeRemark } from "../sources/local/shape.ts";
 import { blindSources } from "../store/blind-sources.ts";
 import { schemaState } from "../store/migrate.ts";
 import { packageSqlDir, readMigrations } from "../store/sql-files.ts";
@@ -108,13 +111,25 @@ export async function startDaemon(tallyd: Tallyd, options: DaemonOptions): Promi
 async function checkTable(tallyd: Tallyd): Promise<void> {
   try {
     const shape = await tallyd.local.shape();
-    for (const remark of shape.remarks) {
-      tallyd.log.info(`${remark.name}: ${remark.meaning}`, { advice: remark.advice });
-    }
+    logRemarks(tallyd.log, remarksFor(shape, tallyd.settings));
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
     tallyd.log.error("the team's table cannot be read yet; it is tried again", { error });
   }
+}
+
+/** Warnings one by one; what is merely weaker than it could be in one line. */
+function logRemarks(log: Log, remarks: readonly ShapeRemark[]): void {
+  for (const { name, seen, meaning, advice } of remarks.filter(isWarning)) {
+    log.warn(`the team's table: ${name}: ${seen}: ${meaning}`, { advice });
+  }
+  const names = remarks.filter((remark) => !isWarning(remark)).map(({ name }) => name);
+  if (names.length === 0) return;
+  log.info("the team's table works, and could tell more: see tallyd doctor", { about: names });
+}
+
+function isWarning({ status }: ShapeRemark): boolean {
+  return status === "warning";
 }
 
 interface Parts {

@@ -4,6 +4,7 @@ import { ConfigError } from "../core/errors.ts";
 import type { Settings } from "../core/settings.ts";
 import { FIELDS, FIELD_NAMES } from "../sources/local/fields.ts";
 import { inspectLocal } from "../sources/local/inspect.ts";
+import { remarksFor } from "../sources/local/remarks.ts";
 import type { LocalShape } from "../sources/local/shape.ts";
 import { listFaults } from "../store/intents.ts";
 import type { Check } from "./check.ts";
@@ -29,7 +30,9 @@ export async function checkTable(team: Pool, settings: Settings): Promise<Check[
       fine(NAME, describeShape(shape)),
       zoneCheck(shape, intents.timeZone),
       ...resolveChecks(shape, settings),
-      ...shape.remarks.map(({ name, status, ...words }) => told(`${NAME}: ${name}`, status, words)),
+      ...remarksFor(shape, settings).map(({ name, status, seen, meaning, advice }) =>
+        told(`${NAME}: ${name}`, status, { seen, meaning, advice }),
+      ),
     ];
   } catch (error) {
     if (!(error instanceof ConfigError)) {

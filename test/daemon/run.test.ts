@@ -6,6 +6,7 @@ import { createHmac } from "node:crypto";
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import type { Log } from "../../src/core/log.ts";
 import { startDaemon } from "../../src/daemon/run.ts";
 import type { Daemon } from "../../src/daemon/run.ts";
 import { WEBHOOK_SECRET, openStage } from "./stage.ts";
@@ -68,6 +69,32 @@ const EVENT = {
 };
 
 describe("startDaemon", () => {
+  it("behavior: what the table could tell more is one line, nothing of chains in it", async () => {
+    await stage.pool.query("alter table payment_intents drop column nonce, drop column reference");
+    const lines: { level: string; message: string; fields: unknown }[] = [];
+    const into =
+      (level: string): Log["info"] =>
+      (message, fields) => {
+        if (message.startsWith("the team's table")) lines.push({ level, message, fields });
+      };
+    const log = {
+      debug: into("debug"),
+      info: into("info"),
+      warn: into("warn"),
+      error: into("error"),
+    };
+    const tallyd = await stage.open(log);
+    const options = { version: "0.0.0", routers: [], say: () => {} };
+    daemons.push(await startDaemon(tallyd, options));
+    expect(lines).toEqual([
+      {
+        level: "info",
+        message: "the team's table works, and could tell more: see tallyd doctor",
+        fields: { about: ["field reference", "field repeatConfirmed"] },
+      },
+    ]);
+  });
+
   it("default: webhooks of a double charge end as one message in Slack", async () => {
     const daemon = await start();
     deliverTo(daemon);

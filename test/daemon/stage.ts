@@ -3,6 +3,7 @@ import type { Pool } from "pg";
 
 import { systemClock } from "../../src/core/clock.ts";
 import { silentLog } from "../../src/core/log.ts";
+import type { Log } from "../../src/core/log.ts";
 import type { Settings } from "../../src/core/settings.ts";
 import { openTallyd } from "../../src/daemon/tallyd.ts";
 import type { Tallyd } from "../../src/daemon/tallyd.ts";
@@ -29,7 +30,7 @@ export interface TestStage {
   readonly settings: Settings;
   /** The same settings as environment variables, for a process. */
   readonly env: Readonly<Record<string, string>>;
-  readonly open: () => Promise<Tallyd>;
+  readonly open: (log?: Log) => Promise<Tallyd>;
   /** A row of the team's table; times are seconds ago. */
   readonly row: (input: {
     readonly id: string;
@@ -69,7 +70,7 @@ export async function openStage(
     slack,
     settings,
     env,
-    open: () => openTallyd(settings, { log: silentLog, clock: systemClock }),
+    open: (log = silentLog) => openTallyd(settings, { log, clock: systemClock }),
     row: async ({ id, state, charge, secondsAgo = 0, amount = 2_000 }) => {
       await db.pool.query(
         `insert into public.payment_intents

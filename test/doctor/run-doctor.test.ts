@@ -85,6 +85,8 @@ describe("runDoctor", () => {
     expect(find(checks, "intents table")?.seen).toContain('table "public"."payment_intents"');
     expect(find(checks, "intents table: amount column")).toMatchObject({ status: "remark" });
     expect(find(checks, "intents table: field reference")?.meaning).toContain("double_charge");
+    // No chain is watched here.
+    expect(find(checks, "intents table: field nonce")).toBeUndefined();
     expect(find(checks, "clocks")?.seen).toContain("in step with Stripe");
     expect(find(checks, "session locks")?.status).toBe("ok");
     expect(JSON.stringify(checks)).not.toMatch(/secretpart|6789abcdef|sandbox0123/);

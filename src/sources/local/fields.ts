@@ -14,14 +14,20 @@ export interface FieldRule {
   readonly mandatory: boolean;
   /** What is weaker without it, for `doctor`; empty for mandatory fields. */
   readonly weaker: string;
+  /** Means something for payments on a chain only. */
+  readonly onChain: boolean;
 }
 
 function mandatory(column: string, kind: FieldKind): FieldRule {
-  return { column, kind, mandatory: true, weaker: "" };
+  return { column, kind, mandatory: true, weaker: "", onChain: false };
 }
 
 function optional(column: string, weaker: string, kind: FieldKind = "text"): FieldRule {
-  return { column, kind, mandatory: false, weaker };
+  return { column, kind, mandatory: false, weaker, onChain: false };
+}
+
+function onChain(column: string, weaker: string, kind: FieldKind = "text"): FieldRule {
+  return { column, kind, mandatory: false, weaker, onChain: true };
 }
 
 const ON_CHAIN = "matters on chain only";
@@ -58,15 +64,15 @@ export const FIELDS: Readonly<Record<IntentField, FieldRule>> = {
     "reference",
     "no double_charge by reference across intents, and similar charges cannot be told apart by it",
   ),
-  paymentId: optional("payment_id", ON_CHAIN),
+  paymentId: onChain("payment_id", ON_CHAIN),
   customer: optional("customer", "similar charges are compared without the customer"),
-  rail: optional("rail", "the rail is taken from the network and the charge id"),
-  network: optional("network", ON_CHAIN),
-  asset: optional("asset", ON_CHAIN),
-  payer: optional("payer", ON_CHAIN),
+  rail: onChain("rail", "the rail is taken from the network and the charge id"),
+  network: onChain("network", ON_CHAIN),
+  asset: onChain("asset", ON_CHAIN),
+  payer: onChain("payer", ON_CHAIN),
   payee: optional("payee", "payees are not compared with the provider's"),
-  nonce: optional("nonce", ON_CHAIN),
-  validBefore: optional("valid_before", ON_CHAIN, "time"),
+  nonce: onChain("nonce", ON_CHAIN),
+  validBefore: onChain("valid_before", ON_CHAIN, "time"),
   repeatConfirmed: optional(
     "repeat_confirmed",
     "a repeat that a person meant is told by closing its incident",

@@ -206,6 +206,7 @@ async function checkFields(
       const { weaker, column } = FIELDS[field];
       remarks.push({
         name: `column ${column}`,
+        onChain: FIELDS[field].onChain,
         status: "warning",
         seen: checked.seen,
         meaning: `the column is not read: ${weaker}`,

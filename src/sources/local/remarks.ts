@@ -1,5 +1,14 @@
+import type { Settings } from "../../core/settings.ts";
 import { FIELD_NAMES, FIELDS } from "./fields.ts";
 import type { LocalShape, ShapeRemark } from "./shape.ts";
+
+/** The remarks that matter to these settings. */
+export function remarksFor(
+  shape: Pick<LocalShape, "remarks">,
+  settings: Pick<Settings, "chains">,
+): ShapeRemark[] {
+  return shape.remarks.filter((remark) => !remark.onChain || settings.chains.length > 0);
+}
 
 /** Remarks about a table that works: what is weaker than it could be, and why. */
 export function remarksOf(input: {
@@ -27,6 +36,7 @@ function missingRemarks(shape: Shape): ShapeRemark[] {
     status: field === "updatedAt" ? ("warning" as const) : ("remark" as const),
     seen: "the table does not have it",
     meaning: FIELDS[field].weaker,
+    onChain: FIELDS[field].onChain,
     advice: shape.mapped
       ? `add intents.columns.${field} if the table holds it under another name`
       : `add a column ${FIELDS[field].column}, or map one with intents.columns`,
@@ -38,6 +48,7 @@ function amountRemarks(shape: Shape): ShapeRemark[] {
   return [
     {
       name: "amount column",
+      onChain: false,
       status: "remark",
       seen: `${shape.fields.amount?.type ?? ""}, at most ${String(shape.amountMax)}`,
       meaning: "rows above that amount cannot exist, so such a charge would have no row",
@@ -51,6 +62,7 @@ function uniqueRemarks(shape: Shape, unique: boolean): ShapeRemark[] {
   return [
     {
       name: "intent id",
+      onChain: false,
       status: "warning",
       seen: "no unique index on the intent id alone",
       meaning: "two rows with one id would be taken for one; the newest of them is read",
@@ -65,6 +77,7 @@ function indexRemarks(shape: Shape, indexed: boolean): ShapeRemark[] {
   return [
     {
       name: "time of change",
+      onChain: false,
       status: "remark",
       seen: "no index that starts with it",
       meaning: "each look for changes reads the whole table, which costs more as it grows",
@@ -83,6 +96,7 @@ function stateRemarks(shape: Shape): ShapeRemark[] {
   return [
     {
       name: "state names",
+      onChain: false,
       status: "warning",
       seen: `intents.states has no name for ${unnamed.join(", ")}`,
       meaning: "decisions for these states are told and not written",
@@ -97,6 +111,7 @@ function writeRemarks(shape: Shape): ShapeRemark[] {
   return [
     {
       name: "writing",
+      onChain: false,
       status: lackingRights === null ? "remark" : "warning",
       seen: shape.writeRefusal,
       meaning: "the resolver's decisions are told and not written",

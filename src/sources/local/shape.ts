@@ -31,6 +31,8 @@ export interface ShapeRemark {
   readonly seen: string;
   readonly meaning: string;
   readonly advice: string;
+  /** Of no interest where no chain is watched. */
+  readonly onChain: boolean;
 }
 
 /** Columns that the resolver writes. */
