@@ -9,7 +9,9 @@ import { playFleet, seededRandom } from "./fleet.ts";
 import type { Played } from "./fleet.ts";
 import { createNarrator } from "./narrator.ts";
 import type { Narrator, Settled } from "./narrator.ts";
-import type { Expected, SceneDeps } from "./scenario.ts";
+import type { ChainDeps } from "./chain-agent.ts";
+import type { Expected, Scenario, SceneDeps } from "./scenario.ts";
+import { CHAIN_SCENARIOS, playReorganisation } from "./scenarios-chain.ts";
 import { DOUBLE_SCENARIOS } from "./scenarios-double.ts";
 import { HONEST_SCENARIOS } from "./scenarios-honest.ts";
 import { SINGLE_SCENARIOS } from "./scenarios-single.ts";
@@ -51,11 +53,19 @@ export async function playDemo(input: DemoInput): Promise<DemoReport> {
   const stage = await openStage({ ...input, tell });
   const watch = watchStory(stage, narrator, input.clock);
   try {
-    const scenarios = [...DOUBLE_SCENARIOS, ...SINGLE_SCENARIOS, ...HONEST_SCENARIOS];
+    const deps = await sceneDeps(stage);
+    const chain = stage.chain === null ? null : { pool: stage.pool, stage: stage.chain };
+    const cards = [...DOUBLE_SCENARIOS, ...SINGLE_SCENARIOS, ...HONEST_SCENARIOS];
+    const scenarios = [...cards, ...(chain === null ? [] : onChain(chain))];
     tell("six agents start paying; some of them retry as they should not");
     let payments = 0;
-    const played = await playFleet(await sceneDeps(stage), scenarios, () => (payments += 1));
+    const played = await playFleet(deps, scenarios, () => (payments += 1));
     tell(`the fleet has made ${String(payments)} purchases`);
+    if (chain !== null) {
+      await untilFound(input, stage, { ...played, followUps: [] }, narrator);
+      tell("a block of the chain is replaced, with a payment in it that a row has recorded");
+      played.expected.push(...(await playReorganisation(deps, chain)));
+    }
     const expected = await untilFound(input, stage, played, narrator);
     await sleep(QUIET_WAIT_MS, undefined, { signal: input.signal });
     await watch.end();
@@ -66,6 +76,13 @@ export async function playDemo(input: DemoInput): Promise<DemoReport> {
     await watch.end();
     await stage.close();
   }
+}
+
+function onChain(chain: ChainDeps): Scenario[] {
+  return CHAIN_SCENARIOS.map(({ title, times, run }) => ({
+    ...{ title, times },
+    run: (deps) => run(deps, chain),
+  }));
 }
 
 async function sceneDeps(stage: Stage): Promise<SceneDeps> {

@@ -16,7 +16,7 @@ export interface Expected {
 /** A row that the resolver must settle, and how. */
 export interface ExpectedResolution {
   readonly intentId: string;
-  readonly state: "recorded" | "failed_retryable";
+  readonly state: "recorded" | "failed_retryable" | "failed_terminal";
 }
 
 /** What one run of a scenario leaves to be found. */

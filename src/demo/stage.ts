@@ -4,6 +4,7 @@ import path from "node:path";
 
 import type { Pool } from "pg";
 
+import { ChainUnavailableError } from "../sandbox/chain/anvil.ts";
 import { startSlackSandbox } from "../sandbox/slack/server.ts";
 import type { SlackSandbox } from "../sandbox/slack/server.ts";
 import { startStripeSandbox } from "../sandbox/stripe/server.ts";
@@ -11,6 +12,8 @@ import type { StripeSandbox } from "../sandbox/stripe/server.ts";
 import { createOwnTable } from "../sources/local/own-table.ts";
 import { startEmbedded } from "../store/embedded.ts";
 import { openPool } from "../store/pool.ts";
+import { openChainStage } from "./chain-stage.ts";
+import type { ChainStage } from "./chain-stage.ts";
 import { freePort, startDaemon } from "./daemon-process.ts";
 import type { DaemonProcess } from "./daemon-process.ts";
 import { openLossyLine } from "./lossy-line.ts";
@@ -26,6 +29,8 @@ export interface Stage {
   readonly slack: SlackSandbox;
   /** Stripe behind a line that loses every answer. */
   readonly lossyUrl: string;
+  /** `null`: there is no chain for this machine, which was told. */
+  readonly chain: ChainStage | null;
   readonly daemon: DaemonProcess;
   readonly adminUrl: string;
   /** The settings with which further commands see the same world, to be shown to a person. */
@@ -42,6 +47,8 @@ const SHORT_WAITS: Readonly<Record<string, string>> = {
   SAFETY_LAG: "1s",
   CLOCK_SLACK: "2s",
   LADDER_STRIPE: "2s,5s,10s,20s,40s",
+  LADDER_EVM: "1s,3s,6s,12s,30s",
+  CHAINS_BEAT: "1s",
   LOCAL_BEAT: "1s",
   EVENTS_BEAT: "5s",
   LISTS_BEAT: "5s",
@@ -77,6 +84,8 @@ export async function openStage(input: {
     closers.push(() => slack.close());
     const line = await openLossyLine(sandbox.url);
     closers.push(() => line.close());
+    const chain = await chainOrNull(input.tell);
+    if (chain !== null) closers.push(() => chain.close());
     const [port, adminPort] = [await freePort(), await freePort()];
     sandbox.control.addEndpoint({
       url: `http://127.0.0.1:${String(port)}/webhooks/stripe`,
@@ -91,6 +100,7 @@ export async function openStage(input: {
       HOST: "127.0.0.1",
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
+      ...(chain === null ? {} : { EVM_CHAINS: chain.settings }),
       ...SHORT_WAITS,
     };
     input.tell("starting the daemon (tallyd run) ...");
@@ -101,9 +111,20 @@ export async function openStage(input: {
     });
     closers.push(() => daemon.stop());
     const adminUrl = `http://127.0.0.1:${String(adminPort)}`;
-    return { pool, sandbox, slack, lossyUrl: line.url, daemon, adminUrl, env, close };
+    return { pool, sandbox, slack, lossyUrl: line.url, chain, daemon, adminUrl, env, close };
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+async function chainOrNull(tell: (line: string) => void): Promise<ChainStage | null> {
+  try {
+    tell("starting a chain (anvil) ...");
+    return await openChainStage();
+  } catch (error) {
+    if (!(error instanceof ChainUnavailableError)) throw error;
+    tell(`THE CHAIN ACT IS LEFT OUT: ${error.message}`);
+    return null;
   }
 }

@@ -114,7 +114,7 @@ async function stageB35(sent: Sent): Promise<void> {
   await row("B35-f", "in_flight", named(f), { amount: 20_005, response: pending });
 }
 
-async function stageB36(sent: Sent): Promise<void> {
+async function stageB36(): Promise<void> {
   const { chain, token } = evm;
   // B36: four in one transaction, five rows.
   const batcher = await chain.deployBatcher();

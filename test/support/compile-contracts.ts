@@ -28,7 +28,8 @@ export function compileContracts(): Record<string, Artifact> {
       outputSelection: { "*": { "*": ["abi", "evm.bytecode.object"] } },
     },
   };
-  const output = JSON.parse(solc.compile(JSON.stringify(input))) as {
+  const compile = solc.compile as (source: string) => string;
+  const output = JSON.parse(compile(JSON.stringify(input))) as {
     errors?: { severity: string; formattedMessage: string }[];
     contracts: Record<
       string,

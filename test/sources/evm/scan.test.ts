@@ -276,7 +276,7 @@ describe.skipIf(fault !== "")("scanChain", () => {
     await fresh.chain.mine(40);
     const moved = open(world.settings({ rpcUrls: [fresh.proxy.url] }));
     expect((await scan(moved)).failed?.message).toMatch(/another chain|deeper than finality/);
-    expect(await getChain(db.pool, SCOPE)).toMatchObject({ stoppedReason: expect.any(String) });
+    expect((await getChain(db.pool, SCOPE)).stoppedReason).not.toBeNull();
     expect(await charges()).toHaveLength(1);
     // The old endpoint is back: it goes on by itself.
     expect(await scan()).toMatchObject({ failed: null });
