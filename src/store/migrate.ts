@@ -59,6 +59,16 @@ create table if not exists tallyd.derived_state (
   only_row       boolean primary key default true check (only_row),
   files_sha256   text not null check (files_sha256 <> ''),
   catalogue_hash text not null check (catalogue_hash <> '')
+);
+-- What people were granted on views that are dropped now and built again by the last step.
+create table if not exists tallyd.derived_grant (
+  relation  text not null check (relation <> ''),
+  -- '' = the whole view
+  part      text not null,
+  -- null = public
+  grantee   text check (grantee <> ''),
+  privilege text not null check (privilege <> ''),
+  grantable boolean not null
 );`;
 
 /**
@@ -147,7 +157,7 @@ async function prepareSchema(client: PoolClient): Promise<void> {
   await client.query("set local search_path = tallyd");
   await client.query("set local client_min_messages = warning");
   const done = await client.query<{ there: boolean }>(
-    "select to_regclass('tallyd.derived_state') is not null as there",
+    "select to_regclass('tallyd.derived_grant') is not null as there",
   );
   if (done.rows[0]?.there !== true) await client.query(BOOKKEEPING);
 }

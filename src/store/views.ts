@@ -4,6 +4,54 @@ import { MigrationError } from "./errors.ts";
 import { textSha256 } from "./sql-files.ts";
 import type { ViewFile } from "./sql-files.ts";
 
+// The owner's own rights come with the view; everything else was given by somebody.
+const NOTE_GRANTS = `
+insert into tallyd.derived_grant (relation, part, grantee, privilege, grantable)
+select given.relation, given.part, r.rolname, given.privilege_type, given.is_grantable
+  from (select c.relname as relation, '' as part, c.relowner, a.*
+          from pg_class c
+         cross join lateral aclexplode(c.relacl) as a
+         where c.relnamespace = 'tallyd'::regnamespace
+           and c.relkind in ('v', 'm')
+         union all
+        select c.relname, t.attname, c.relowner, a.*
+          from pg_class c
+          join pg_attribute t on t.attrelid = c.oid and not t.attisdropped
+         cross join lateral aclexplode(t.attacl) as a
+         where c.relnamespace = 'tallyd'::regnamespace
+           and c.relkind in ('v', 'm')) as given
+  left join pg_roles r on r.oid = given.grantee
+ where given.grantee <> given.relowner
+   -- 0 is everybody; another number without a name is a role that is gone.
+   and (given.grantee = 0 or r.rolname is not null)`;
+
+// A view, a column or a role that is gone by now takes its grants along.
+const GIVE_GRANTS = `
+do $give$
+declare
+  item record;
+begin
+  for item in
+    select format('grant %s%s on tallyd.%I to %s%s', g.privilege,
+                  case g.part when '' then '' else format(' (%I)', g.part) end, g.relation,
+                  coalesce(quote_ident(g.grantee), 'public'),
+                  case when g.grantable then ' with grant option' else '' end) as statement
+      from tallyd.derived_grant g
+      join pg_class c
+        on c.relnamespace = 'tallyd'::regnamespace
+       and c.relname = g.relation
+       and c.relkind in ('v', 'm')
+     where (g.part = ''
+            or exists (select from pg_attribute t
+                        where t.attrelid = c.oid and t.attname = g.part and not t.attisdropped))
+       and (g.grantee is null or exists (select from pg_roles r where r.rolname = g.grantee))
+  loop
+    execute item.statement;
+  end loop;
+  delete from tallyd.derived_grant;
+end
+$give$`;
+
 // Everything derived is found in the catalogue, not in a list of ours that could be wrong: all
 // views of the schema, and the functions noted in tallyd.derived_function when they were built.
 const DROP_DERIVED = `
@@ -50,8 +98,12 @@ select p.oid::regprocedure::text as signature
  where p.pronamespace = 'tallyd'::regnamespace
  order by p.oid`;
 
-/** Drops every view of the schema and every function that the view files made. */
+/**
+ * Drops every view of the schema and every function that the view files made. What was granted on
+ * the views is kept for {@link rebuildViews}, which may come in a later transaction.
+ */
 export async function dropViews(client: PoolClient): Promise<void> {
+  await client.query(NOTE_GRANTS);
   await client.query(DROP_DERIVED);
 }
 
@@ -71,7 +123,10 @@ export async function viewsAreCurrent(
   return row.catalogue_hash === (await catalogueHash(client));
 }
 
-/** Drops the views and builds them anew from the files, inside the caller's transaction. */
+/**
+ * Drops the views and builds them anew from the files with what was granted on them, inside the
+ * caller's transaction.
+ */
 export async function rebuildViews(client: PoolClient, files: readonly ViewFile[]): Promise<void> {
   await dropViews(client);
   const before = new Set(await functionSignatures(client));
@@ -82,6 +137,7 @@ export async function rebuildViews(client: PoolClient, files: readonly ViewFile[
       throw new MigrationError(`sql/views/${file.name} failed: ${String(error)}`, { cause: error });
     }
   }
+  await client.query(GIVE_GRANTS);
   const made = (await functionSignatures(client)).filter((name) => !before.has(name));
   await client.query(
     `insert into tallyd.derived_function (position, signature)

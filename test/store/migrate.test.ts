@@ -213,6 +213,38 @@ describe("views", () => {
     reader.release();
   });
 
+  test("behavior: what was granted on views outlives their rebuild", async () => {
+    const role = `view_reader_${String(process.pid)}`;
+    const may = (view: string, column: string, right = "select"): Promise<unknown> =>
+      one(`select has_column_privilege('${role}', 'tallyd.${view}', '${column}', '${right}')
+             as value`);
+    await put("views/20_top.sql", "create view top as select id from first;");
+    await put("views/21_two.sql", "create view two as select 1 as a, 2 as b;");
+    await migrate(db.pool, { sqlDir });
+    await db.pool.query(`create role ${role}`);
+    try {
+      await db.pool.query(`grant select on tallyd.top to ${role} with grant option`);
+      await db.pool.query(`grant select (a) on tallyd.two to ${role}`);
+      // Dropped by the migration's transaction, built by a later one; the second view loses b.
+      await put("migrations/0003_name.sql", "alter table first add name text;");
+      await put("views/20_top.sql", "create view top as select id, name from first;");
+      await put("views/21_two.sql", "create view two as select 3 as c, 1 as a;");
+      expect((await migrate(db.pool, { sqlDir })).applied).toEqual(["0003_name.sql"]);
+      expect(await may("top", "name")).toBe(true);
+      expect(await may("top", "name", "select with grant option")).toBe(true);
+      expect(await may("two", "a")).toBe(true);
+      expect(await may("two", "c")).toBe(false);
+      expect(await one("select count(*)::int as value from tallyd.derived_grant")).toBe(0);
+      // A rebuild alone, and a view that is gone for good.
+      await put("views/20_top.sql", "create view top as select name from first;");
+      await rm(path.join(sqlDir, "views/21_two.sql"));
+      await migrate(db.pool, { sqlDir });
+      expect(await may("top", "name")).toBe(true);
+    } finally {
+      await db.pool.query(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
   test("error: a broken view is named", async () => {
     await put("views/30_bad.sql", "create view bad as select nothing from nowhere;");
     await expect(migrate(db.pool, { sqlDir })).rejects.toThrow("sql/views/30_bad.sql failed");
