@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
 import { createRequire } from "node:module";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -158,9 +159,9 @@ function listeningPort(guard: ChildProcess): Promise<number> {
   });
 }
 
+/** Pipes of a child are sockets, which their type does not say. */
 function unrefPipe(pipe: unknown): void {
-  if (typeof pipe !== "object" || pipe === null || !("unref" in pipe)) return;
-  if (typeof pipe.unref === "function") pipe.unref();
+  if (pipe instanceof Socket) pipe.unref();
 }
 
 async function stop(guard: ChildProcess): Promise<void> {

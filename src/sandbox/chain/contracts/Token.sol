@@ -13,6 +13,7 @@ contract Token {
     mapping(address => uint256) public balanceOf;
     mapping(address => mapping(address => uint256)) public allowance;
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
+    mapping(address => bool) public isBlacklisted;
 
     bytes32 private constant TRANSFER_TYPE = keccak256(
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
@@ -50,6 +51,18 @@ contract Token {
         emit Transfer(address(0), to, value);
     }
 
+    function burn(uint256 value) external {
+        require(balanceOf[msg.sender] >= value, "FiatToken: burn amount exceeds balance");
+        totalSupply -= value;
+        balanceOf[msg.sender] -= value;
+        emit Transfer(msg.sender, address(0), value);
+    }
+
+    /// A signed payment of a listed account can no longer be settled. Anybody may list here.
+    function blacklist(address account, bool listed) external {
+        isBlacklisted[account] = listed;
+    }
+
     /// Moves balance without a log, as no honest token does.
     function skim(address from, address to, uint256 value) external {
         balanceOf[from] -= value;
@@ -73,7 +86,7 @@ contract Token {
     }
 
     function transferFrom(address from, address to, uint256 value) external returns (bool) {
-        require(allowance[from][msg.sender] >= value, "allowance");
+        require(allowance[from][msg.sender] >= value, "ERC20: transfer amount exceeds allowance");
         allowance[from][msg.sender] -= value;
         _transfer(from, to, value);
         return true;
@@ -98,7 +111,16 @@ contract Token {
         address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce,
         uint8 v, bytes32 r, bytes32 s
     ) external {
-        require(to == msg.sender, "caller must be the payee");
+        require(to == msg.sender, "FiatTokenV2: caller must be the payee");
+        _authorized(RECEIVE_TYPE, from, to, value, validAfter, validBefore, nonce, v, r, s);
+    }
+
+    function receiveWithAuthorization(
+        address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce,
+        bytes memory signature
+    ) external {
+        require(to == msg.sender, "FiatTokenV2: caller must be the payee");
+        (uint8 v, bytes32 r, bytes32 s) = _split(signature);
         _authorized(RECEIVE_TYPE, from, to, value, validAfter, validBefore, nonce, v, r, s);
     }
 
@@ -112,7 +134,7 @@ contract Token {
     }
 
     function _cancel(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s) private {
-        require(!authorizationState[authorizer][nonce], "authorization is used or canceled");
+        require(!authorizationState[authorizer][nonce], "FiatTokenV2: authorization is used or canceled");
         _signed(authorizer, keccak256(abi.encode(CANCEL_TYPE, authorizer, nonce)), v, r, s);
         authorizationState[authorizer][nonce] = true;
         emit AuthorizationCanceled(authorizer, nonce);
@@ -122,9 +144,9 @@ contract Token {
         bytes32 kind, address from, address to, uint256 value, uint256 validAfter, uint256 validBefore,
         bytes32 nonce, uint8 v, bytes32 r, bytes32 s
     ) private {
-        require(block.timestamp > validAfter, "authorization is not yet valid");
-        require(block.timestamp < validBefore, "authorization is expired");
-        require(!authorizationState[from][nonce], "authorization is used or canceled");
+        require(block.timestamp > validAfter, "FiatTokenV2: authorization is not yet valid");
+        require(block.timestamp < validBefore, "FiatTokenV2: authorization is expired");
+        require(!authorizationState[from][nonce], "FiatTokenV2: authorization is used or canceled");
         bytes32 content = keccak256(abi.encode(kind, from, to, value, validAfter, validBefore, nonce));
         _signed(from, content, v, r, s);
         authorizationState[from][nonce] = true;
@@ -134,11 +156,11 @@ contract Token {
 
     function _signed(address signer, bytes32 content, uint8 v, bytes32 r, bytes32 s) private view {
         address found = ecrecover(keccak256(abi.encodePacked(hex"1901", DOMAIN_SEPARATOR, content)), v, r, s);
-        require(found != address(0) && found == signer, "invalid signature");
+        require(found != address(0) && found == signer, "FiatTokenV2: invalid signature");
     }
 
     function _split(bytes memory signature) private pure returns (uint8 v, bytes32 r, bytes32 s) {
-        require(signature.length == 65, "invalid signature");
+        require(signature.length == 65, "FiatTokenV2: invalid signature");
         assembly {
             r := mload(add(signature, 32))
             s := mload(add(signature, 64))
@@ -147,7 +169,8 @@ contract Token {
     }
 
     function _transfer(address from, address to, uint256 value) private {
-        require(balanceOf[from] >= value, "transfer amount exceeds balance");
+        require(!isBlacklisted[from] && !isBlacklisted[to], "Blacklistable: account is blacklisted");
+        require(balanceOf[from] >= value, "ERC20: transfer amount exceeds balance");
         balanceOf[from] -= value;
         balanceOf[to] += value;
         emit Transfer(from, to, value);
@@ -156,6 +179,25 @@ contract Token {
 
 /// Many calls in one transaction, of which some may fail while the transaction succeeds.
 contract Batcher {
+    struct Call {
+        address target;
+        bytes callData;
+    }
+
+    struct Result {
+        bool success;
+        bytes returnData;
+    }
+
+    /// As Multicall3 has it, which clients expect at one address on every chain.
+    function tryAggregate(bool requireSuccess, Call[] calldata calls) external payable returns (Result[] memory results) {
+        results = new Result[](calls.length);
+        for (uint256 n = 0; n < calls.length; n++) {
+            (results[n].success, results[n].returnData) = calls[n].target.call(calls[n].callData);
+            if (requireSuccess) require(results[n].success, "Multicall3: call failed");
+        }
+    }
+
     function batch(address target, bytes[] calldata calls) external returns (bool[] memory done) {
         done = new bool[](calls.length);
         for (uint256 n = 0; n < calls.length; n++) {
