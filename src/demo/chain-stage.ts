@@ -1,4 +1,4 @@
-/** The chain of the demo: a real EVM on this machine, a token, one wallet that pays and one paid. */
+/** The chain of the demo: a real EVM, a token, one wallet that pays and one that is paid. */
 import { startAnvil } from "../sandbox/chain/anvil.ts";
 import { openLocalChain } from "../sandbox/chain/local-chain.ts";
 import type { LocalChain, LocalToken, Wallet } from "../sandbox/chain/local-types.ts";

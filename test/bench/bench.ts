@@ -8,6 +8,7 @@ import path from "node:path";
 
 import { startEmbedded } from "../../src/store/embedded.ts";
 import { benchAudit } from "./audit.ts";
+import { benchChain } from "./chain.ts";
 import { benchWebhook } from "./webhook.ts";
 
 /** One measured line. */
@@ -31,6 +32,7 @@ type Bench = (world: BenchWorld) => Promise<readonly Measured[]>;
 const BENCHES: Readonly<Record<string, Bench>> = {
   webhook: benchWebhook,
   audit: benchAudit,
+  chain: benchChain,
 };
 
 async function main(names: readonly string[]): Promise<number> {

@@ -37,6 +37,9 @@ interface FinalWork {
 // One transaction stores one range; beyond this a busy token's range holds too many logs.
 const RANGE_MAX = 50_000;
 
+// Memory follows the logs of one range and not the history: a fuller range makes the next shorter.
+const LOGS_MAX = 5_000;
+
 /** Reads and stores all of it. Throws RpcError; what was stored stays. */
 export async function readFinal(
   deps: { readonly pool: Pool; readonly clock: Clock },
@@ -100,6 +103,10 @@ async function readOne(
   const { range, advances } = one;
   const read = await confirmRange(chain, pair, range, options.signal);
   for (const liar of read.liars) one.liars.set(liar.endpoint.name, liar);
+  if (read.logs.length > LOGS_MAX) {
+    const less = Math.max(1, Math.floor((range.to - range.from + 1) / 2));
+    for (const endpoint of [pair.first, pair.second]) endpoint.rangeBlocks = less;
+  }
   const before = Math.max(0, range.from - 1);
   const since = (await readHeaders(pair.first, [before], options.signal)).get(before);
   const stored = await storeFinal(

@@ -7,7 +7,13 @@ import type { Log } from "../../core/log.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ChainSettings } from "../../core/settings.ts";
 import type { Pool } from "pg";
-import { getChain, saveEndpoint, saveGenesis, saveStop } from "../../store/evm-chain.ts";
+import {
+  getChain,
+  keepEndpoints,
+  saveEndpoint,
+  saveGenesis,
+  saveStop,
+} from "../../store/evm-chain.ts";
 import type { ChainRow } from "../../store/evm-chain.ts";
 import { markFailed, markOk } from "../../store/sources.ts";
 import { checkBalances, tokenFaults } from "./balance.ts";
@@ -226,6 +232,8 @@ async function checkTokens(reader: ChainReader, usable: Usable): Promise<void> {
 async function note(deps: ScanDeps, chain: ChainSettings, seen: Survey): Promise<void> {
   const at = deps.clock.now();
   const scope = chain.chainId;
+  const all = [...seen.usable, ...seen.unusable].map((one) => one.endpoint.name);
+  await keepEndpoints(deps.pool, scope, all);
   for (const { endpoint, state, reason, error } of seen.unusable) {
     rest(endpoint, at.getTime(), error?.retryAfterMs ?? null);
     const headBlock = null;
