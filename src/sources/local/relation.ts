@@ -136,6 +136,9 @@ export interface ExpressionType {
 export const CHECK_MAX_MS = 10_000;
 
 const PERMISSION_DENIED = "42501";
+// The server did not come to a verdict: connection (08), lost race (40), resources (53), lock
+// (55P03), cancelled or shut down (57), its machine (58), its own fault (XX) (case B26).
+const NO_VERDICT = /^(?:08|40|53|55P03|57|58|XX)/;
 // Typmods of numeric keep the scale in the lowest eleven bits, signed; four is their header.
 const NUMERIC_OID = 1_700;
 const NUMERIC_HEADER = 4;
@@ -171,7 +174,8 @@ export async function typeOf(
     return { type: named.rows[0]?.type ?? "unknown", scale: fixed ? scale : null };
   } catch (error) {
     // Only the server's own verdict about the statement is a fault of the expression.
-    if (sqlState(error) === undefined || !(error instanceof Error)) throw error;
-    return { fault: error.message, denied: sqlState(error) === PERMISSION_DENIED };
+    const state = sqlState(error);
+    if (state === undefined || NO_VERDICT.test(state) || !(error instanceof Error)) throw error;
+    return { fault: error.message, denied: state === PERMISSION_DENIED };
   }
 }

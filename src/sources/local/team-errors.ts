@@ -1,8 +1,9 @@
-import { UnreadableError } from "../../core/errors.ts";
+import { ConfigError, UnreadableError } from "../../core/errors.ts";
 import { sqlState } from "../../store/tx.ts";
 
 const PERMISSION_DENIED = "42501";
 const QUERY_CANCELED = "57014";
+const LOCK_NOT_AVAILABLE = "55P03";
 // Class 22: a value that an expression cannot digest; 21000: a subquery that gave several rows.
 const ROW_ERRORS = /^(?:22|21)/;
 // Class 42 without the missing right: the table is no longer what it was when it was inspected.
@@ -15,7 +16,9 @@ export function isRowError(error: unknown): boolean {
 
 /** Turns an error of the team's database into one that says what it means for tallyd. */
 export function translateTeamError(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof UnreadableError) return error;
+  if (!(error instanceof Error)) return error;
+  // Already said what they mean; words in them are not the driver's.
+  if (error instanceof UnreadableError || error instanceof ConfigError) return error;
   const state = sqlState(error);
   const cause = { cause: error };
   if (state === undefined || state.length !== 5) {
@@ -31,8 +34,11 @@ export function translateTeamError(error: unknown): unknown {
     const advice = "grant USAGE on the schema and SELECT on the table to tallyd's role";
     return new UnreadableError("rights", `the team's table: ${error.message}; ${advice}`, cause);
   }
-  if (state === QUERY_CANCELED) {
-    const advice = "an index on the time of change, or a longer statement_timeout, helps";
+  if (state === QUERY_CANCELED || state === LOCK_NOT_AVAILABLE) {
+    const advice =
+      state === QUERY_CANCELED
+        ? "it took too long: an index on the time of change helps, or another session holds a lock"
+        : "another session holds a lock: see pg_stat_activity";
     return new UnreadableError("database", `the team's table: ${error.message}; ${advice}`, cause);
   }
   if (ROW_ERRORS.test(state) || SHAPE_ERRORS.test(state)) {

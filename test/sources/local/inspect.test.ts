@@ -217,6 +217,14 @@ describe("inspectLocal", () => {
     ]);
   });
 
+  test("error: a fault of the mapping stays one, whatever its words", async () => {
+    await db.pool.query(SHOP_DDL);
+    const columns = { ...SHOP_FILE.intents.columns, reference: "connect_timeout" };
+    expect(await faultsOf({ intents: { ...SHOP_FILE.intents, columns } })).toEqual([
+      expect.stringMatching(/^intents\.columns\.reference: saw connect_timeout/),
+    ]);
+  });
+
   test("error: a database that does not answer", async () => {
     const dead = openPool({ url: "postgres://127.0.0.1:1/x", applicationName: "test", max: 1 });
     const failure = inspectLocal(dead, settingsOf({}).intents);
