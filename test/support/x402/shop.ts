@@ -1,4 +1,4 @@
-/** Who sells over x402: the official resource server, and the official facilitator in its process. */
+/** Who sells over x402: the official resource server, with the official facilitator inside. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

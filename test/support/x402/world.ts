@@ -2,6 +2,7 @@
 import { decodePaymentResponseHeader, x402Client, x402HTTPClient } from "@x402/fetch";
 import { wrapFetchWithPayment } from "@x402/fetch";
 import type { Network, PaymentPayload } from "@x402/fetch";
+import type { SettleResponse } from "@x402/core/types";
 import { ExactEvmScheme } from "@x402/evm/exact/client";
 import { isEIP3009Payload } from "@x402/evm";
 import type { ExactEvmPayloadV2 } from "@x402/evm";
@@ -26,7 +27,8 @@ export interface Signed extends Authorization {
 export interface Seen {
   /** `null`: the connection broke. */
   readonly status: number | null;
-  /** Of the `PAYMENT-RESPONSE` header; `null`: there was none. */
+  /** The whole `PAYMENT-RESPONSE` header, as an agent would keep it; `null`: there was none. */
+  readonly settled: SettleResponse | null;
   readonly success: boolean | null;
   /** The hash in it, whatever it is worth; "" where the server knew none. */
   readonly transaction: string | null;
@@ -125,13 +127,14 @@ async function seenOf(ask: () => Promise<Response>): Promise<Seen> {
   try {
     response = await ask();
   } catch {
-    return { status: null, success: null, transaction: null, error: null };
+    return { status: null, settled: null, success: null, transaction: null, error: null };
   }
   const header = response.headers.get("payment-response");
   const settled = header === null ? null : decodePaymentResponseHeader(header);
   const required = response.headers.get("payment-required");
   return {
     status: response.status,
+    settled,
     success: settled?.success ?? null,
     transaction: settled?.transaction ?? null,
     error: settled?.errorReason ?? (required === null ? null : errorOf(required)),
