@@ -22,8 +22,8 @@ const PORT_MAX = 65_535;
 const MINUTE_MS = 60_000;
 // setTimeout holds 24.8 days; a beat of more than a week would be blindness, not thrift.
 const BEAT_MAX_MS = 7 * 24 * 60 * MINUTE_MS;
-// Ten reads a second of one's own database; faster is a typing slip.
-const BEAT_MIN_MS = 100;
+// The scheduler's grain: ticks are whole seconds, the same on every replica.
+const BEAT_GRAIN_MS = 1_000;
 // Rungs of a ladder; every rung is a look-up that costs a read.
 const RUNGS_MAX = 50;
 const NAME_LENGTH_MAX = 255;
@@ -38,9 +38,10 @@ export const text = value("some text", (raw) => {
 export const duration = value(DURATION_FORM, parseDuration);
 
 /** A beat in milliseconds. */
-export const beat = value(`${DURATION_FORM}, from 100ms to 7d`, (raw) => {
+export const beat = value(`${DURATION_FORM}, whole seconds from 1s to 7d`, (raw) => {
   const ms = parseDuration(raw);
-  return ms !== undefined && ms >= BEAT_MIN_MS && ms <= BEAT_MAX_MS ? ms : undefined;
+  if (ms === undefined || ms < BEAT_GRAIN_MS || ms > BEAT_MAX_MS) return undefined;
+  return ms % BEAT_GRAIN_MS === 0 ? ms : undefined;
 });
 
 /** Growing delays of a ladder, in milliseconds. */

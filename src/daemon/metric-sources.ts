@@ -16,6 +16,7 @@ import {
 import { monthlyReads } from "../store/read-counts.ts";
 import { listSources } from "../store/sources.ts";
 import { readTallies } from "../store/tallies.ts";
+import { chainMetrics } from "./chain-metrics.ts";
 import type { Pipeline } from "./pipeline.ts";
 import type { Tallyd } from "./tallyd.ts";
 
@@ -40,6 +41,7 @@ export function metricSources(tallyd: Tallyd, parts: MetricParts): MetricSource[
     ),
     ...inboxMetrics(tallyd, parts),
     ...sourceMetrics(tallyd, parts),
+    ...chainMetrics(tallyd),
     ...incidentMetrics(tallyd),
     ...jobMetrics(parts),
     gauge("clock_offset_seconds", "How far another clock is ahead of ours", ["against"], () =>

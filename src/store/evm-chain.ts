@@ -182,3 +182,16 @@ export async function keepEndpoints(
     [scope, endpoints],
   );
 }
+
+/** How many endpoints of each chain are in which state. */
+export async function listEndpointStates(
+  db: Db,
+): Promise<{ readonly scope: string; readonly state: string; readonly endpoints: number }[]> {
+  const found = await db.query<{ scope: string; state: string; endpoints: number }>(
+    `select scope, state, count(*)::int as endpoints
+       from tallyd.evm_endpoint
+      group by scope, state
+      order by scope, state`,
+  );
+  return found.rows;
+}
