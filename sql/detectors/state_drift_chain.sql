@@ -25,7 +25,13 @@ with touched as (
          )
 ), unpaid as (
   select t.intent_id, t.operation_id, t.scope, t.amount, t.currency, t.charge_id, t.nonce, t.payer,
-         t.valid_before, t.created_at, t.updated_at, t.tx_hash, t.due_at, e.final_block, e.final_time
+         t.valid_before, t.created_at, t.updated_at, t.tx_hash, t.due_at, e.final_block, e.final_time,
+         -- Blocks from before its time on are read; nothing is older than block 0.
+         e.from_block = 0 or t.created_at >= (select min(lower(r))
+                                                from tallyd.source s
+                                               cross join lateral unnest(s.covered) as r
+                                               where s.source = 'evm.logs'
+                                                 and s.scope = t.scope) as covered
     from touched t
     join tallyd.evm_chain e using (scope)
    where e.stopped_at is null
@@ -50,7 +56,7 @@ with touched as (
          )
 ), facts as (
   select u.intent_id, u.operation_id, u.scope, u.amount, u.currency, u.charge_id, u.nonce, u.valid_before,
-         u.created_at, u.updated_at, u.tx_hash, u.final_block, u.final_time, x.status as tx_status,
+         u.created_at, u.updated_at, u.tx_hash, u.final_block, u.final_time, u.covered, x.status as tx_status,
          x.final as tx_final,
          (select a.outcome
             from tallyd.evm_authorization a
@@ -76,7 +82,7 @@ with touched as (
     left join tallyd.evm_transaction x on x.scope = u.scope and x.tx_hash = u.tx_hash
 ), named as (
   select f.intent_id, f.operation_id, f.scope, f.amount, f.currency, f.charge_id, f.nonce, f.valid_before,
-         f.created_at, f.updated_at, f.tx_hash, f.final_block, f.final_time, f.seen_on,
+         f.created_at, f.updated_at, f.tx_hash, f.final_block, f.final_time, f.seen_on, f.covered,
          case
            when f.tx_status = 'reverted' and f.tx_final then 'reverted'
            when f.outcome = 'canceled' then 'canceled'
@@ -124,4 +130,6 @@ select n.operation_id as subject,
        case when n.basis in ('never_existed', 'reorganised')
             then jsonb_build_object('source', 'evm', 'scope', n.scope, 'intent', n.intent_id) end as look
   from named n
+ where n.basis <> 'never_existed'
+    or n.covered
  order by subject, n.intent_id

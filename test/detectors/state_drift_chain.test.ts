@@ -71,6 +71,14 @@ test("behavior: blocks that are not read yet say nothing", async () => {
   expect(await world.codes()).toEqual([]);
 });
 
+test("behavior: a row from before the first block that is read is no finding", async () => {
+  await world.reset({ chains: [chainSettings()] });
+  await chain(world, { fromBlock: 500, sinceMs: 1_800_000 });
+  await chainRow(world, { id: "L1", nonce: "n1", ageMs: 3_600_000 });
+  await chainRow(world, { id: "L2", nonce: "n2", ageMs: 900_000 });
+  expect(await world.judge()).toMatchObject([{ basis: "never_existed", intents: ["L2"] }]);
+});
+
 test("behavior: failed, and the authorization was used (B35 b)", async () => {
   await chainRow(world, { id: "L2", nonce: "n2", state: "failed_terminal" });
   await transfer(world, { tx: "tC", nonce: "n2" });

@@ -78,12 +78,19 @@ const HOUR_MS = 3_600_000;
 /** The chain, completely read from ten hours ago until `behindMs` before now. */
 export async function chain(
   world: World,
-  over: { readonly behindMs?: number; readonly scope?: string; readonly stopped?: string } = {},
+  over: {
+    readonly behindMs?: number;
+    readonly scope?: string;
+    readonly stopped?: string;
+    readonly fromBlock?: number;
+    /** How long before now the first block that is read was made. */
+    readonly sinceMs?: number;
+  } = {},
 ): Promise<void> {
   await world.pool.query(
     `insert into tallyd.evm_chain (scope, genesis_hash, from_block, final_block, final_hash, final_time,
        head_block, head_hash, head_time, stopped_at, stopped_reason)
-     values ($1, $2, 0, 1000, $2, $3, 1010, $2, $4, $5, $6)
+     values ($1, $2, $7, 1000, $2, $3, 1010, $2, $4, $5, $6)
      on conflict (scope) do update set final_time = excluded.final_time`,
     [
       over.scope ?? CHAIN,
@@ -92,7 +99,14 @@ export async function chain(
       world.now,
       over.stopped === undefined ? null : world.now,
       over.stopped ?? null,
+      over.fromBlock ?? 0,
     ],
+  );
+  await world.pool.query(
+    `insert into tallyd.source (source, scope, covered)
+     values ('evm.logs', $1, tstzmultirange(tstzrange($2, $3)))
+     on conflict do nothing`,
+    [over.scope ?? CHAIN, addMs(world.now, -(over.sinceMs ?? 10 * HOUR_MS)), world.now],
   );
 }
 

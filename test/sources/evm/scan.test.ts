@@ -142,6 +142,22 @@ describe.skipIf(fault !== "")("scanChain", () => {
     expect((await charges()).map((line) => line.split(" ")[1])).toEqual(["1", "2", "3"]);
   });
 
+  test("behavior: a transfer with a memo is counted once, and carries it (MPP)", async () => {
+    const { chain, payee, token } = world;
+    const memo = `0x${"ab".repeat(32)}`;
+    const [account] = chain.accounts;
+    await chain.mint(token, account!, 900n);
+    await chain.send(token.address, encode("transferWithMemo", [payee.address, 900n, memo]));
+    await chain.mine(5);
+    const mpp = open(world.settings({ mpp: { realm: "api.example.com" } }));
+    expect(await scan(mpp)).toMatchObject({ failed: null });
+    const found = await db.pool.query(
+      "select value, memo from tallyd.evm_transfer where role = 'charge'",
+    );
+    expect(found.rows).toEqual([{ value: "900", memo }]);
+    expect(await charges()).toHaveLength(1);
+  });
+
   test("behavior: a transfer back is a refund", async () => {
     const { chain, payee, payer, token } = world;
     await pay(10_000n);
