@@ -193,12 +193,17 @@ describe("runDoctor", () => {
       `insert into tallyd.intent_fault
        values ('i1', false, '[{"field":"state","seen":"PAID!","allowed":"recorded"}]', now(), now())`,
     );
-    const chain = { chainId: "eip155:1", rpcUrls: ["https://one.example"], tokens: ["USDC"] };
+    const chain = {
+      ...{ chainId: "eip155:1", rpcUrls: ["http://127.0.0.1:9/secret"], tokens: ["USDC"] },
+      payees: [`0x${"ab".repeat(20)}`],
+    };
     const late = { now: () => new Date(Date.now() - 90_000) };
     const checks = await doctor({ file: { chains: [chain] }, deps: { clock: late } });
     await own.pool.query("delete from tallyd.intent_fault");
     expect(find(checks, "rows")?.seen).toBe("i1: state is PAID!");
-    expect(find(checks, "chains")?.meaning).toContain("does not read chains yet");
+    const endpoint = find(checks, "eip155:1 127.0.0.1:9#1");
+    expect(endpoint).toMatchObject({ status: "fault", unreadable: true });
+    expect(JSON.stringify(endpoint)).not.toContain("secret");
     expect(find(checks, "clocks")).toMatchObject({ status: "warning" });
     expect(find(checks, "clocks")?.seen).toMatch(/(?:89|90)(?:\.\d)? s behind tallyd's database/);
   });
