@@ -166,7 +166,7 @@ async function pass(deps: ScanDeps, work: Pass): Promise<string | null> {
   work.counts.logs += tip.logs;
   work.counts.charges += tip.charges;
   work.counts.gone += tip.gone;
-  const wrong = await balanced(deps, work, { endpoint: witness.endpoint, from });
+  const wrong = await balanced(deps, work, pair);
   return wrong ?? (done.liars.length > 0 ? liarText(done.liars) : null);
 }
 
@@ -179,13 +179,13 @@ function liarText(
 async function balanced(
   deps: ScanDeps,
   work: Pass,
-  at: { readonly endpoint: Endpoint; readonly from: number },
+  pair: { readonly first: Endpoint; readonly second: Endpoint },
 ): Promise<string | null> {
   const { chain } = work.reader;
   const now = await getChain(deps.pool, chain.chainId);
   if (now.final === null || now.fromBlock === null) return null;
   const check = {
-    endpoint: at.endpoint,
+    endpoint: pair.second,
     fromBlock: now.fromBlock,
     block: now.final.number,
     now: deps.clock.now(),
@@ -194,7 +194,9 @@ async function balanced(
   if (wrong.length === 0) return null;
   const left = await proveBalances(deps, { chain, check, wrong, signal: work.options.signal });
   work.counts.charges += left.charges;
-  if (left.wrong.length === 0) return null;
+  const missing =
+    left.charges === 0 ? [] : await leftOut(deps, chain, { ...pair, transfers: left.charges });
+  if (left.wrong.length === 0) return missing.length === 0 ? null : liarText(missing);
   return left.wrong
     .map(
       (one) =>
@@ -202,6 +204,18 @@ async function balanced(
         `its transfers explain ${String(one.expected)}`,
     )
     .join("; ");
+}
+
+/** Both readings of a range agreed and left something out, which the balances have shown. */
+async function leftOut(
+  deps: ScanDeps,
+  chain: ChainSettings,
+  work: { readonly first: Endpoint; readonly second: Endpoint; readonly transfers: number },
+): Promise<{ readonly endpoint: Endpoint; readonly seen: string }[]> {
+  const seen = `gave lists without ${String(work.transfers)} transfers that balances prove`;
+  const liars = [...new Set([work.first, work.second])].map((endpoint) => ({ endpoint, seen }));
+  for (const liar of liars) await setAside(deps, chain, liar);
+  return liars;
 }
 
 /** Endpoints of one and the same chain: those that share the first one's block 0. */
