@@ -6,9 +6,10 @@ import { describe, expect, it } from "vitest";
 
 import { timetable } from "../../jobs/timetable.ts";
 import { cronOf } from "../../src/scheduler/cadence.ts";
+import { chainSettings } from "../support/chain-rows.ts";
 import { testSettings } from "../support/settings.ts";
 
-const jobs = timetable(testSettings());
+const jobs = timetable(testSettings({ chains: [chainSettings()] }));
 
 describe("timetable", () => {
   it("default: one job per file, under the file's name", () => {
@@ -37,5 +38,6 @@ describe("timetable", () => {
     );
     expect(names).not.toContain("walk-lists");
     expect(names).toContain("read-local");
+    expect(names).not.toContain("scan-chains");
   });
 });
