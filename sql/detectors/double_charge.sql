@@ -58,6 +58,7 @@ with paid as (
          max(p.charge_id) filter (where p.place = 1) as keeper,
          (array_agg(p.scope order by p.place))[1] as scope,
          (array_agg(p.rail order by p.place))[1] as rail,
+         (array_agg(p.rail order by p.place desc))[1] as last_rail,
          max(p.reference) as reference,
          array_agg(p.charge_id order by p.place) as charges,
          array_agg(distinct p.intent_id) filter (where p.intent_id is not null) as intents,
@@ -100,6 +101,9 @@ select g.operation_id as subject,
        case when g.refund_locked
             then 'A dispute is open on the excess charge: answer or accept the dispute and do not refund, a '
                  'refund would pay the money back twice.'
+            when g.last_rail = 'evm'
+            then 'Keep the oldest payment. The excess went out on chain, so only the payee can send it back; that '
+                 'transfer is counted as its refund. Then find the layer that signed again.'
        end as advice,
        jsonb_strip_nulls(jsonb_build_object(
          'keeper', g.keeper, 'gapSeconds', g.span_seconds, 'sharedKey', k.idempotency_key,

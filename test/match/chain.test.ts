@@ -46,6 +46,7 @@ test("default: two nonces of one purchase are a double charge by reference (B34)
     currency: "usdc",
     evidence: { gapSeconds: 20 },
   });
+  expect(found[0]?.advice).toContain("only the payee can send it back");
 });
 
 test("behavior: one payment identifier, two nonces", async () => {
