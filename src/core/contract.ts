@@ -3,6 +3,7 @@
  * identity, operation,
  * binding, admission, retention, uncertainty. Pure: built from the row and from what was decided.
  */
+import { isChainScope } from "./chain.ts";
 import { addMs } from "./clock.ts";
 import { unreachable } from "./errors.ts";
 import { formatAmount } from "./money.ts";
@@ -107,15 +108,21 @@ export function contractOf(input: {
       state: intent.state,
       since: intent.updatedAt.toISOString(),
     },
-    retention: {
-      answer: retained(key, stillProtects, ends),
-      key,
-      protectedUntil: key === null ? null : ends.toISOString(),
-      stillProtects,
-    },
+    // No window prunes a nonce: the contract refuses it for ever once it was used.
+    retention: isChainScope(intent.scope)
+      ? { answer: ON_CHAIN, key, protectedUntil: null, stillProtects: true }
+      : {
+          answer: retained(key, stillProtects, ends),
+          key,
+          protectedUntil: key === null ? null : ends.toISOString(),
+          stillProtects,
+        },
     uncertainty: { answer: open.length === 0 ? "nothing is open" : open.join("; "), open },
   };
 }
+
+const ON_CHAIN =
+  "a nonce moves money once: the same authorization may be sent again, a new signature pays again";
 
 function holder(state: IntentState): string {
   switch (state) {

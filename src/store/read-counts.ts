@@ -85,6 +85,8 @@ export async function monthlyReads(
        select scope, sum(reads) as reads
          from tallyd.read_count
         where day > ($1::timestamptz at time zone 'UTC')::date
+          -- Endpoints of chains have budgets of their own, which their vendors know.
+          and scope not like 'eip155:%'
         group by scope
      ),
      named as (
