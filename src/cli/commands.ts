@@ -7,6 +7,7 @@ import { explain } from "./commands/explain.ts";
 import { incidents } from "./commands/incidents.ts";
 import { migrate } from "./commands/migrate.ts";
 import { once } from "./commands/once.ts";
+import { report } from "./commands/report.ts";
 import { run } from "./commands/run.ts";
 import { version } from "./commands/version.ts";
 
@@ -21,5 +22,6 @@ export const COMMANDS: readonly Command[] = [
   audit,
   incidents,
   explain,
+  report,
   version,
 ];

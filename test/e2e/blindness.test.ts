@@ -1,7 +1,8 @@
 /**
  * Goal: what tallyd cannot see is said and never concluded from: a stop longer than Stripe keeps
- * events, a team's database that is locked, webhooks that do not arrive, a hook that comes and goes.
- * Method: passes from the outside. Time passes by ages: what was read is dated back in the bookkeeping.
+ * events, a team's database that is locked, webhooks that do not arrive, hooks that come and go.
+ * Method: passes from the outside. Time passes by ages: what was read is dated back in the
+ * bookkeeping.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -61,7 +62,7 @@ describe("B25 c: down for longer than Stripe keeps events", () => {
     // The row in flight for 41 days, and nothing else.
     expect((await world.once()).open).toEqual(["stuck_in_flight critical"]);
     await readUpTo("45 days", "40 days");
-    // While nobody looked: a second charge, a refund, a cancellation, all with events that are gone.
+    // While nobody looked: a second charge, a refund, a cancellation; their events are gone.
     world.pay({ id: "1b", ...known, secondsAgo: 35 * DAY, metadata: { intent_id: "L1" } });
     world.stripe.control.seed.refund({ id: "re_2", charge: "ch_2", created: world.at(34 * DAY) });
     const canceled = { status: "canceled", cancellation_reason: "abandoned" };

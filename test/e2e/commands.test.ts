@@ -116,6 +116,46 @@ describe("explain", () => {
   });
 });
 
+describe("report", () => {
+  const DAY_OF = (secondsAgo: number): string =>
+    new Date(Date.now() - secondsAgo * 1_000).toISOString().slice(0, 10);
+
+  it("default: the last whole day, with the exit codes of the others", async () => {
+    const old = { amount: 1_500, secondsAgo: 2 * DAY };
+    await world.row({ id: "L1", state: "recorded", charge: "ch_1", ...old });
+    world.pay({ id: "1", ...old, metadata: { intent_id: "L1" } });
+    world.env["FIRST_LOOKBACK"] = "5d";
+    expect((await world.run("report")).exitCode).toBe(4);
+    await world.once();
+    const ran = await world.run("report");
+    expect(ran.exitCode).toBe(0);
+    expect(ran.json).toMatchObject({
+      range: { from: `${DAY_OF(DAY)}T00:00:00.000Z`, to: `${DAY_OF(0)}T00:00:00.000Z` },
+      ...{ complete: true, open: 0, money: [] },
+    });
+    const range = ["--from", DAY_OF(3 * DAY), "--to", DAY_OF(0)];
+    const longer = await world.run("report", ...range);
+    expect(longer.exitCode).toBe(0);
+    const sum = { count: 1, amount: "1500" };
+    expect(longer.json).toMatchObject({
+      money: [{ currency: "usd", recorded: sum, charged: sum, net: "1500" }],
+      intents: { made: { recorded: 1 } },
+    });
+    world.pay({ id: "1b", amount: 1_500, secondsAgo: 120, metadata: { intent_id: "L1" } });
+    await world.once();
+    const open = await world.run("report", ...range);
+    expect(open.exitCode).toBe(3);
+    expect(open.json).toMatchObject({ open: 1, incidents: { openNow: [{ age: "hour" }] } });
+  });
+
+  it("error: a range that is none", async () => {
+    const ran = await world.run("report", "--from", "2026-05-04", "--to", "2026-05-04");
+    expect(ran.exitCode).toBe(2);
+    expect(ran.stdout).toContain("is not before the end");
+    expect((await world.run("report", "--from", "2026-02-31")).exitCode).toBe(2);
+  });
+});
+
 describe("what is not there", () => {
   it("error: explain knows nothing of an id, and says so plainly", async () => {
     await double();

@@ -11,6 +11,7 @@ import type { Act } from "../../incident/act.ts";
 import { listIncidents, presentIncident, showIncident } from "../../incident/present.ts";
 import type { IncidentDetailJson, IncidentJson } from "../../incident/present.ts";
 import type { IncidentFilter } from "../../store/incident-list.ts";
+import { databaseNow } from "../../store/database-now.ts";
 import type { Db } from "../../store/pool.ts";
 import { EXIT } from "../command.ts";
 import type { Command, CommandContext, CommandResult } from "../command.ts";
@@ -189,13 +190,6 @@ function detailText(one: IncidentDetailJson): string {
   ]
     .map(visibleLine)
     .join("\n");
-}
-
-async function databaseNow(db: Db): Promise<Date> {
-  const found = await db.query<{ at: Date }>("select clock_timestamp() as at");
-  const at = found.rows[0]?.at;
-  if (at === undefined) throw new Error("the database told no time");
-  return at;
 }
 
 function userName(): string {
