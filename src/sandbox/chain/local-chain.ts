@@ -7,6 +7,7 @@ import { privateKeyToAccount } from "viem/accounts";
 
 import type { Anvil } from "./anvil.ts";
 import { AUTHORIZATION_TYPES } from "./authorization-types.ts";
+import { GAS, blockActions } from "./blocks.ts";
 import type {
   Authorization,
   Hex,
@@ -31,6 +32,8 @@ const CONSTRUCTOR = parseAbi(["constructor(string, string, uint8, string)"]);
 /** What the actions call. */
 export const TOKEN_ABI = parseAbi([
   "function mint(address to, uint256 value)",
+  "function burn(uint256 value)",
+  "function blacklist(address account, bool listed)",
   "function skim(address from, address to, uint256 value)",
   "function transfer(address to, uint256 value)",
   "function transferFrom(address from, address to, uint256 value)",
@@ -43,8 +46,17 @@ export const TOKEN_ABI = parseAbi([
 
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-// Enough for a batch of hundreds of transfers.
-const GAS = "0x1c9c380";
+// Nodes take a replacement from a tenth more on.
+const DEARER = 5n;
+
+interface WireTransaction {
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly input: Hex;
+  readonly nonce: Hex;
+  readonly gasPrice?: Hex;
+  readonly maxFeePerGas?: Hex;
+}
 
 /** The actions on a running chain. */
 export async function openLocalChain(anvil: Anvil): Promise<LocalChain> {
@@ -101,17 +113,15 @@ export async function openLocalChain(anvil: Anvil): Promise<LocalChain> {
     transfer: (token, from, to, value) =>
       send(token.address, encode("transfer", [to, value]), { from }),
     receipt,
-    mine: async (blocks, secondsApart = 1) => {
-      await rpc("anvil_mine", [hex(blocks), hex(secondsApart)]);
-    },
     head,
-    reorg: async (depth, again = []) => {
-      const pairs = again.map(({ block, ...tx }) => [{ ...tx, gas: GAS }, block]);
-      await rpc("anvil_reorg", [depth, pairs]);
+    replace: async (waiting) => {
+      const found = (await rpc("eth_getTransactionByHash", [waiting])) as WireTransaction;
+      const { from, to, input, nonce, gasPrice, maxFeePerGas } = found;
+      const fee = BigInt(maxFeePerGas ?? gasPrice ?? 0) * DEARER;
+      const options = { from, wait: false, accountNonce: Number(nonce), gasPrice: fee };
+      return send(to, input, options);
     },
-    automine: async (on) => {
-      await rpc("evm_setAutomine", [on]);
-    },
+    ...blockActions(anvil),
   };
 }
 

@@ -72,16 +72,32 @@ export interface LocalChain {
   /** Mines blocks, `secondsApart` apart. */
   readonly mine: (blocks: number, secondsApart?: number) => Promise<void>;
   readonly head: () => Promise<{ readonly number: number; readonly seconds: number }>;
-  /** Throws the newest `depth` blocks away and makes as many empty ones. */
-  readonly reorg: (depth: number, again?: readonly Reorged[]) => Promise<void>;
+  /**
+   * Throws the newest `depth` blocks away and makes as many others, empty but for what comes
+   * back. All of them have the time of the block below; what was in the old ones is forgotten and
+   * does not wait again, and the old blocks are unknown by their hashes too.
+   */
+  readonly reorg: (depth: number, again?: readonly (Reorged | Moved)[]) => Promise<void>;
   readonly automine: (on: boolean) => Promise<void>;
+  /** The time of the next block, unix seconds; later ones go on from there. */
+  readonly setNextTime: (seconds: number) => Promise<void>;
+  /** Sends what waits once more with a higher fee: another hash, and only one of them is mined. */
+  readonly replace: (waiting: Hex) => Promise<Sent>;
+  /** Remembers the whole chain; the function that comes back resets it to here, once. */
+  readonly remember: () => Promise<() => Promise<void>>;
 }
 
-/** A transaction that comes back in a new block, counted from the first one that was replaced. */
+/** A new transaction in a new block, counted from the first one that was replaced. */
 export interface Reorged {
   readonly from: Hex;
   readonly to: Hex;
   readonly data: Hex;
+  readonly block: number;
+}
+
+/** The same transaction, so with the same hash, in another block. */
+export interface Moved {
+  readonly txHash: Hex;
   readonly block: number;
 }
 

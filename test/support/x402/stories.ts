@@ -21,7 +21,6 @@ const WAIT_MAX_MS = 10_000;
 const LOOK_AGAIN_MS = 5;
 // Until the facilitator gives up; the server asks it a second time.
 const SHORT_MS = 150;
-const DEAR = 50_000_000_000n;
 
 const normal: Story = async (world) => [await world.buy()];
 
@@ -114,18 +113,12 @@ export async function tell(world: X402World, story: keyof typeof STORIES): Promi
 
 interface Waiting {
   readonly hash: Hex;
-  readonly to: Hex;
-  readonly input: Hex;
-  readonly nonce: Hex;
 }
 
 /** Sends what the facilitator's account has waiting once more, with a higher fee. */
 async function reprice(world: X402World): Promise<void> {
-  const { chain } = world.evm;
-  const from = accountOf(world, FACILITATOR_INDEX);
-  const waiting = await firstWaiting(world, from);
-  const options = { from, wait: false, accountNonce: Number(waiting.nonce), gasPrice: DEAR };
-  await chain.send(waiting.to, waiting.input, options);
+  const waiting = await firstWaiting(world, accountOf(world, FACILITATOR_INDEX));
+  await world.evm.chain.replace(waiting.hash);
 }
 
 async function firstWaiting(world: X402World, from: Hex): Promise<Waiting> {
