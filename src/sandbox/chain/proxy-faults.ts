@@ -25,7 +25,7 @@ export interface SizeFaults {
     readonly vendor: Vendor;
     readonly suggest?: Suggestion;
   };
-  /** More logs than this are refused; a number alone: as reth does, with the same range suggested. */
+  /** More logs than this are refused; a number alone: as reth does, suggesting the same range. */
   readonly results?:
     number | { readonly max: number; readonly vendor: Vendor; readonly suggest?: Suggestion };
   /** Ranges that touch this block are refused however small, as are lists of it alone. */
@@ -36,7 +36,7 @@ export interface SizeFaults {
 export interface LieFaults {
   /** Every n-th answer to `eth_getLogs` is an empty list. */
   readonly emptyEvery?: number;
-  /** What is counted for `emptyEvery`: answers (the default), or HTTP requests with all of theirs. */
+  /** What `emptyEvery` counts: answers (the default), or HTTP requests with all of theirs. */
   readonly emptyBy?: "call" | "request";
   /** Every answer to `eth_getLogs` is an empty list. */
   readonly empty?: boolean;
