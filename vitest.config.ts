@@ -8,8 +8,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./test/support/closing-line.ts"],
     // A database test waits for other files' copies of the template; a real hang is found anyway.
-    testTimeout: 40_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
     // Two cores are the smallest machine that runs this; many tests wait, so a third worker pays.
     maxWorkers: 3,
     projects: [
