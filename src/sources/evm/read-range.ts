@@ -69,8 +69,11 @@ export async function readRange(
       from = piece.to + 1;
       grow(endpoint);
     } catch (error) {
-      if (!(error instanceof RpcError) || error.fault !== "too_large") throw error;
+      if (!(error instanceof RpcError)) throw error;
       const asked = piece.to - piece.from + 1;
+      // Some gateways answer a range that is too wide like an outage: the next pass asks for less.
+      if (error.fault === "unreachable" && asked > 1) shrink(endpoint, asked, error);
+      if (error.fault !== "too_large") throw error;
       if (asked > 1) {
         shrink(endpoint, asked, error);
         size = Math.max(1, Math.floor(asked / 2));
