@@ -16,9 +16,10 @@ export interface ChainStage {
   readonly close: () => Promise<void>;
 }
 
-// A block a second, final after three: a demo of a minute sees payments become final.
+// A block a second, final after six: a demo of a minute sees payments become final, and one that is
+// replaced two blocks later was not.
 const BLOCK_SECONDS = 1;
-const FINALITY_BLOCKS = 3;
+const FINALITY_BLOCKS = 6;
 const BALANCE = 1_000_000_000_000n;
 
 /** Starts the chain. Throws ChainUnavailableError where there is no binary for this machine. */
