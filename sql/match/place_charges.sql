@@ -3,7 +3,7 @@
 -- conflict, kept as a finding and never a silent choice (src/README.md, matching).
 -- Answers the operations that were left and the ones that were entered.
 with work as (
-  select c.scope, c.charge_id, c.rail, c.payment_intent, c.intent_mark, c.reference, c.key_mark
+  select c.scope, c.charge_id, c.rail, c.payment_intent, c.intent_mark, c.reference, c.key_mark, c.created_at
     from unnest(:'scopes'::text[], :'charge_ids'::text[]) as w (scope, charge_id)
     join tallyd.charge_fact c using (scope, charge_id)
 ), candidates as (
@@ -56,8 +56,11 @@ with work as (
 ), wanted as (
   select w.scope, w.charge_id, d.intent_id, d.basis,
          case when d.strays > 0 then d.conflict end as conflict,
+         -- It names a row of its own that may be on its way: until then its order number joins it to no other.
+         case when n.waits then w.created_at + :'orphan_grace'::interval end as wait_until,
          coalesce(
            m.operation_id,
+           case when n.waits then 'intent:' || w.intent_mark end,
            'ref:' || coalesce(a.account_id, '~') || ':' || w.reference,
            'intent:' || w.intent_mark,
            'key:' || w.scope || ':' || coalesce(w.key_mark, k.idempotency_key),
@@ -70,21 +73,29 @@ with work as (
     left join tallyd.intent_match m on m.intent_id = d.intent_id
     left join keys k using (scope, charge_id)
     left join accounts a using (scope, charge_id)
+   cross join lateral (
+           select d.intent_id is null
+                  and w.intent_mark is not null
+                  and w.reference is not null
+                  and w.created_at + :'orphan_grace'::interval > :'now'::timestamptz as waits
+         ) n
 ), before as (
   select m.operation_id
     from work w
     join tallyd.charge_match m using (scope, charge_id)
 ), placed as (
-  insert into tallyd.charge_match as m (scope, charge_id, operation_id, intent_id, basis, conflict)
-  select scope, charge_id, operation_id, intent_id, basis, conflict
+  insert into tallyd.charge_match as m (scope, charge_id, operation_id, intent_id, basis, conflict, wait_until)
+  select scope, charge_id, operation_id, intent_id, basis, conflict, wait_until
     from wanted
       on conflict (scope, charge_id) do update
      set operation_id = excluded.operation_id,
          intent_id = excluded.intent_id,
          basis = excluded.basis,
-         conflict = excluded.conflict
-   where (m.operation_id, m.intent_id, m.basis, m.conflict)
-         is distinct from (excluded.operation_id, excluded.intent_id, excluded.basis, excluded.conflict)
+         conflict = excluded.conflict,
+         wait_until = excluded.wait_until
+   where (m.operation_id, m.intent_id, m.basis, m.conflict, m.wait_until)
+         is distinct from (excluded.operation_id, excluded.intent_id, excluded.basis, excluded.conflict,
+                           excluded.wait_until)
 )
 select operation_id from before
 union

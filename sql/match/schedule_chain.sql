@@ -16,7 +16,14 @@ with moments as (
      and i.state = 'recorded'
      and greatest(i.updated_at, i.created_at) > :'from'::timestamptz - :'orphan_grace'::interval
      and greatest(i.updated_at, i.created_at) <= :'to'::timestamptz - :'orphan_grace'::interval
-     and not exists (select from tallyd.charge_match c where c.intent_id = i.intent_id)
+     -- A payment that a reorganisation took away is there no more.
+     and not exists (
+           select
+             from tallyd.charge_match c
+             join tallyd.charge p using (scope, charge_id)
+            where c.intent_id = i.intent_id
+              and p.status in ('succeeded', 'pending')
+         )
 )
 insert into tallyd.due (operation_id, due_at)
 select operation_id, :'now'::timestamptz

@@ -48,7 +48,7 @@ export async function placeChanged(
   rules: RuleSettings,
   now: Date,
 ): Promise<Placed> {
-  const changed = await takeChanged(tx);
+  const changed = [...(await takeChanged(tx)), ...(await waitedFor(tx, now))];
   if (changed.length === 0) return { changed: 0, operations: [], unowned: 0, more: false };
   const intents = await withSharedPaymentIds(tx, changed);
   const touched = new Set<string>();
@@ -57,7 +57,9 @@ export async function placeChanged(
   };
   const charges = await relatedCharges(tx, changed, intents);
   const placeCharges = async (list: readonly ChargeKey[]): Promise<void> => {
-    note(await runNamed<OperationRow>(tx, sql.placeCharges, keysOf(list)));
+    const { orphanGraceMs } = rules;
+    const wait = { now, orphan_grace: interval(orphanGraceMs) };
+    note(await runNamed<OperationRow>(tx, sql.placeCharges, { ...keysOf(list), ...wait }));
   };
   // Charges find their rows, rows take their names from themselves or from their charges, and then
   // the charges of those names go to the operations of the rows.
@@ -80,7 +82,7 @@ export async function placeChanged(
   await runNamed(tx, sql.liken, { operations });
   await runNamed(tx, sql.schedule, { operations, now, ...deadlines(rules) });
   const unowned = await countUnowned(tx, charges);
-  return { changed: changed.length, operations, unowned, more: changed.length === CHANGED_MAX };
+  return { changed: changed.length, operations, unowned, more: changed.length >= CHANGED_MAX };
 }
 
 async function countUnowned(tx: PoolClient, charges: readonly ChargeKey[]): Promise<number> {
@@ -133,6 +135,19 @@ async function takeChanged(tx: PoolClient): Promise<ChangedRow[]> {
             )
      returning kind, scope, id`,
     [CHANGED_MAX],
+  );
+  return result.rows;
+}
+
+/** The charges that were kept apart for a row of their own and need not wait any longer. */
+async function waitedFor(tx: PoolClient, now: Date): Promise<ChangedRow[]> {
+  const result = await tx.query<ChangedRow>(
+    `select 'charge' as kind, scope, charge_id as id
+       from tallyd.charge_match
+      where wait_until <= $1
+      order by wait_until
+      limit $2`,
+    [now, CHANGED_MAX],
   );
   return result.rows;
 }

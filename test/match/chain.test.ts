@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import {
   BRIDGED,
+  CHAIN,
   PAYEE,
   PAYER,
   chain,
@@ -13,6 +14,8 @@ import {
   transfer,
   transferBack,
 } from "../support/chain-rows.ts";
+import { addMs } from "../../src/core/clock.ts";
+import { scheduleChain } from "../../src/match/schedule-chain.ts";
 import { challengeMarks } from "../../src/sources/local/challenge.ts";
 import { openWorld } from "../support/world.ts";
 import type { World } from "../support/world.ts";
@@ -178,4 +181,23 @@ test("behavior: alike payments without references are probable, unless the payee
     await transfer(world, { tx: `t${n}`, nonce: `n${n}`, from: PAYER });
   }
   expect(await world.codes()).toEqual([]);
+});
+
+test("behavior: what a reorganisation took away is judged when its grace is read", async () => {
+  await chainRow(world, { id: "L1", nonce: "n1", tx: "t1", ageMs: 60_000 });
+  await transfer(world, { tx: "t1", nonce: "n1", ageMs: 60_000, status: "failed" });
+  await world.judge();
+  await world.pool.query("delete from tallyd.due");
+  const { rules } = world.settings;
+  const read = (from: number, to: number) => ({
+    scope: CHAIN,
+    from: addMs(world.now, from),
+    to: addMs(world.now, to),
+  });
+  const due = async (): Promise<number> =>
+    (await world.pool.query("select from tallyd.due")).rowCount ?? 0;
+  await scheduleChain(world.pool, read(-60_000, 0), { rules, now: world.now });
+  expect(await due()).toBe(0);
+  await scheduleChain(world.pool, read(0, 90_000), { rules, now: world.now });
+  expect(await due()).toBe(1);
 });

@@ -120,3 +120,23 @@ test("behavior: every touched operation is due", async () => {
   );
   expect(due.rows.map((row) => row.operation_id)).toEqual(["intent:L1", "ref:A:o-1"]);
 });
+
+test("behavior: a charge that names a row of its own waits for it before it joins an order", async () => {
+  await world.reset();
+  await world.intent({ id: "L1", charge: "ch_1", reference: "o-1" });
+  await world.charge({ id: "ch_1", reference: "o-1", mark: "L1" });
+  // Another tenant uses the same order number, and its row is not read yet.
+  await world.charge({ id: "ch_2", reference: "o-1", mark: "L2", ageMs: 1_000 });
+  expect(await world.judge()).toEqual([]);
+  expect(await world.codes(300_000)).toEqual(["double_charge critical"]);
+  await world.intent({ id: "L2", account: "south", charge: "ch_2", reference: "o-1" });
+  expect(await world.judge(300_000)).toEqual([]);
+});
+
+test("behavior: a charge without such a name joins its order at once", async () => {
+  await world.reset();
+  await world.intent({ id: "L1", charge: "ch_1", reference: "o-1" });
+  await world.charge({ id: "ch_1", reference: "o-1", mark: "L1" });
+  await world.charge({ id: "ch_2", reference: "o-1", ageMs: 1_000 });
+  expect(await world.codes()).toEqual(["double_charge critical"]);
+});
