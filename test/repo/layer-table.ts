@@ -2,7 +2,7 @@
 
 /** What the files of one folder may import from other folders. */
 export interface Layer {
-  /** Folders; "everything" is all but `sandbox`, `demo` and `jobs`, which must be named. */
+  /** Folders; "everything" is all but `sandbox`, `demo`, `jobs`, `ledger`, to be named. */
   readonly may: readonly string[] | "everything";
   /** Folders of which only types may be imported; the caller hands in the thing itself. */
   readonly types?: readonly string[];
@@ -62,6 +62,10 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     why: "Takes webhooks in and shows pages; work is done by jobs, not by requests.",
   },
   doctor: { may: "everything", why: "Looks at every part from outside." },
+  ledger: {
+    may: ["core"],
+    why: "The writer's side, a library of its own: shared code would make both sides share a bug.",
+  },
   sandbox: {
     may: ["core"],
     why: "Stands in for the outside: with code of the product in it, it would agree with any bug.",

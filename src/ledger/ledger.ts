@@ -1,0 +1,19 @@
+/**
+ * `tallyd/ledger`: what a team's writer needs so that no operation is paid twice. Everything that
+ * the package exports is named here; nothing of the daemon is used, and it uses nothing of this.
+ */
+export { executePayment } from "./execute.ts";
+export type { ExecuteOptions } from "./execute.ts";
+export type { ExecuteDeps, Payment, StepName } from "./conclude.ts";
+export { LedgerError } from "./errors.ts";
+export type { Json, JsonObject, LedgerCode } from "./errors.ts";
+export { fingerprintOf } from "./fingerprint.ts";
+export type { Material } from "./fingerprint.ts";
+export type { Db, LedgerIntent, Operation, TableDeps } from "./intent.ts";
+export { LIMITS } from "./limits.ts";
+export type { Limits } from "./limits.ts";
+export { mintIntent } from "./mint.ts";
+export type { Minted, MintInput } from "./mint.ts";
+export type { CallDeps } from "./stripe-call.ts";
+export type { StripeClient, StripeObject } from "./stripe-client.ts";
+export { ledgerTableSql, readIntent } from "./table.ts";
