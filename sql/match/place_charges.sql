@@ -3,25 +3,21 @@
 -- conflict, kept as a finding and never a silent choice (src/README.md, matching).
 -- Answers the operations that were left and the ones that were entered.
 with work as (
-  select c.scope, c.charge_id, c.rail, c.payment_intent, c.intent_mark, c.reference, c.key_mark, c.created_at
+  select c.scope, c.charge_id, c.rail, c.payment_intent, c.created_at,
+         coalesce(c.intent_mark, p.intent_mark) as intent_mark,
+         coalesce(c.reference, p.reference) as reference,
+         coalesce(c.key_mark, p.key_mark) as key_mark
     from unnest(:'scopes'::text[], :'charge_ids'::text[]) as w (scope, charge_id)
-    join tallyd.charge_fact c using (scope, charge_id)
+    join tallyd.charge c using (scope, charge_id)
+    left join tallyd.stripe_payment_intent p on p.scope = c.scope and p.id = c.payment_intent
 ), candidates as (
-  select c.scope, c.charge_id, c.intent_id,
+  select w.scope, w.charge_id, c.intent_id,
          min(c.rule) as rule, min(c.created_at) as created_at, min(c.preference) as preference,
          count(distinct c.rule) as marks,
          (array_agg(c.basis order by c.rule))[1] as basis
     from work w
-   cross join lateral (
-           -- One charge at a time, by its indexes: as a join of the whole view a plan without
-           -- statistics (a fresh database) compares every charge with every intent.
-           select c.scope, c.charge_id, c.intent_id, c.rule, c.basis, c.created_at, c.preference
-             from tallyd.charge_candidate c
-            where c.scope = w.scope
-              and c.charge_id = w.charge_id
-           offset 0
-         ) c
-   group by c.scope, c.charge_id, c.intent_id
+   cross join lateral tallyd.candidates_of(w.scope, w.charge_id) c
+   group by w.scope, w.charge_id, c.intent_id
 ), ranked as (
   select scope, charge_id, intent_id, rule, basis,
          min(rule) over (partition by scope, charge_id) as best_rule,

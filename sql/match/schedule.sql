@@ -8,9 +8,10 @@ with operations as (
     from operations
   union
   -- A charge without a row is an orphan only after the grace period.
-  select operation_id, m.created_at + :'orphan_grace'::interval
+  select operation_id, c.created_at + :'orphan_grace'::interval
     from operations
-    join tallyd.charge_fact m using (operation_id)
+    join tallyd.charge_match m using (operation_id)
+    join tallyd.charge c using (scope, charge_id)
    where m.intent_id is null
   union
   -- A row that is still open gets stuck, first a warning, then critical.

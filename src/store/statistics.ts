@@ -9,6 +9,7 @@ const TABLES = [
   "object_key",
   "refund",
   "dispute",
+  "evm_transfer",
   "intent_match",
   "charge_match",
   "incident",
