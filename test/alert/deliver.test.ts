@@ -15,7 +15,7 @@ import { recordFindings } from "../../src/incident/record.ts";
 import type { SlackSandbox } from "../../src/sandbox/slack/server.ts";
 import { startSlackSandbox } from "../../src/sandbox/slack/server.ts";
 import type { TestDb } from "../support/db.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import { ALL_JUDGED, at, makeFinding, makeNumbered } from "../incident/make.ts";
 
 let db: TestDb;
@@ -35,9 +35,12 @@ beforeEach(async () => {
   slack.control.mode = "ok";
   slack.control.modeCount = Infinity;
   slack.control.limited = false;
-  await db.pool.query(
-    "truncate tallyd.incident, tallyd.incident_entry, tallyd.outbox, tallyd.hook cascade",
-  );
+  await emptyTables(db.pool, [
+    "tallyd.incident",
+    "tallyd.incident_entry",
+    "tallyd.outbox",
+    "tallyd.hook",
+  ]);
 });
 
 async function record(findings: readonly Finding[], hook: string | null = "set"): Promise<void> {

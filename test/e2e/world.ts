@@ -20,7 +20,7 @@ import type { SeedPaymentIntent } from "../../src/sandbox/stripe/seed-payment.ts
 import type { SeedCharge } from "../../src/sandbox/stripe/seed-payment.ts";
 import { startStripeSandbox } from "../../src/sandbox/stripe/server.ts";
 import type { StripeSandbox } from "../../src/sandbox/stripe/server.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, dataTables, emptyTables } from "../support/db.ts";
 import { insertRow, makeTable, readRows } from "./team-table.ts";
 import type { RowInput, TableKind, TeamRow } from "./team-table.ts";
 
@@ -89,14 +89,13 @@ export interface E2e {
   readonly close: () => Promise<void>;
 }
 
-const KEPT_TABLES = ["migration", "derived_function"];
 const MS = 1_000;
 
 /** One world per test file; call `fresh` before each test. */
 export async function openE2e(): Promise<E2e> {
   const db = await createTestDb();
   const folder = mkdtempSync(path.join(os.tmpdir(), "tallyd-e2e-"));
-  const own = await ownTables(db.pool);
+  const own = await dataTables(db.pool);
   let stripe: StripeSandbox | undefined;
   let slack: SlackSandbox | undefined;
   let table: TableKind = "seed";
@@ -108,7 +107,7 @@ export async function openE2e(): Promise<E2e> {
   };
   const fresh = async (kind: TableKind = "seed", extra: Env = {}): Promise<void> => {
     await stop();
-    await db.pool.query(`truncate ${own.join(", ")}`);
+    await emptyTables(db.pool, own);
     table = kind;
     await makeTable(db.pool, kind);
     stripe = await startStripeSandbox();
@@ -234,17 +233,6 @@ function parseAlone(stdout: string): unknown {
   } catch {
     throw new Error(`stdout is no JSON: ${stdout}`);
   }
-}
-
-async function ownTables(pool: Pool): Promise<string[]> {
-  const found = await pool.query<{ name: string }>(
-    `select format('%I.%I', schemaname, tablename) as name
-       from pg_tables
-      where schemaname = 'tallyd'
-        and tablename <> all ($1)`,
-    [KEPT_TABLES],
-  );
-  return found.rows.map((row) => row.name);
 }
 
 /** What is open about the rows and charges of one case, whose ids all begin with `prefix`. */

@@ -17,7 +17,7 @@ import { openPool } from "../../src/store/pool.ts";
 import { readTallies } from "../../src/store/tallies.ts";
 import type { Tally } from "../../src/store/tallies.ts";
 import { PERSONAL, SETTINGS, at, charge, event, paid } from "../sources/stripe/shapes.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import type { TestDb } from "../support/db.ts";
 
 const SECRET = "whsec_current";
@@ -93,7 +93,7 @@ afterAll(async () => {
   await db.close();
 });
 beforeEach(async () => {
-  await db.pool.query("truncate tallyd.inbox, tallyd.tally, tallyd.charge, tallyd.changed");
+  await emptyTables(db.pool, ["tallyd.inbox", "tallyd.tally", "tallyd.charge", "tallyd.changed"]);
   nowSecond = 0;
   wakes = 0;
   const pool = openPool({ url: line.url, applicationName: "tallyd-test", max: 4 });

@@ -11,7 +11,7 @@ import type { Recorded } from "../../src/incident/record.ts";
 import { recordFindings } from "../../src/incident/record.ts";
 import { countAlarming } from "../../src/store/incident-list.ts";
 import type { TestDb } from "../support/db.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import { ALL_JUDGED, at, makeFinding, makeNumbered } from "./make.ts";
 
 let db: TestDb;
@@ -22,10 +22,15 @@ afterAll(async () => {
   await db.close();
 });
 beforeEach(async () => {
-  await db.pool.query(
-    `truncate tallyd.incident, tallyd.incident_entry, tallyd.outbox, tallyd.hook, tallyd.refund,
-              tallyd.charge, tallyd.charge_match cascade`,
-  );
+  await emptyTables(db.pool, [
+    "tallyd.incident",
+    "tallyd.incident_entry",
+    "tallyd.outbox",
+    "tallyd.hook",
+    "tallyd.refund",
+    "tallyd.charge",
+    "tallyd.charge_match",
+  ]);
 });
 
 const settings = {

@@ -10,7 +10,7 @@ import { readEvent } from "../../src/sources/stripe/read-event.ts";
 import { insertEvents } from "../../src/store/inbox.ts";
 import { SETTINGS, at, charge, event, paid, paymentIntent } from "../sources/stripe/shapes.ts";
 import type { Json } from "../sources/stripe/shapes.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import type { TestDb } from "../support/db.ts";
 
 let db: TestDb;
@@ -32,8 +32,14 @@ afterAll(async () => {
   await db.close();
 });
 beforeEach(async () => {
-  await db.pool.query(`truncate tallyd.inbox, tallyd.refetch, tallyd.charge, tallyd.object_key,
-                                tallyd.stripe_payment_intent, tallyd.changed`);
+  await emptyTables(db.pool, [
+    "tallyd.inbox",
+    "tallyd.refetch",
+    "tallyd.charge",
+    "tallyd.object_key",
+    "tallyd.stripe_payment_intent",
+    "tallyd.changed",
+  ]);
 });
 
 async function deliver(raw: Json, second = 10): Promise<void> {

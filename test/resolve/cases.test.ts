@@ -1,22 +1,29 @@
 // Goal: the field cases that the resolver answers, end to end: the team's table, a Stripe over
 // HTTP, one complete pass each. Method: rows and payments as the case lists them, then what stands
 // in the team's table, in the record and among the open incidents.
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
+import { createTestDb } from "../support/db.ts";
+import type { TestDb } from "../support/db.ts";
 import type { ResolverWorld } from "./resolver-world.ts";
 import { DAY, HOUR, MINUTE, SECOND, openResolverWorld } from "./resolver-world.ts";
 
+let db: TestDb;
 let opened: ResolverWorld | undefined;
 
 async function world(env: Readonly<Record<string, string>> = {}): Promise<ResolverWorld> {
-  opened = await openResolverWorld(env);
+  opened = await openResolverWorld(db, env);
   return opened;
 }
 
+beforeAll(async () => {
+  db = await createTestDb();
+});
 afterEach(async () => {
   await opened?.close();
   opened = undefined;
 });
+afterAll(() => db.close());
 
 describe("B04: connection error stored as failure, money taken", () => {
   test("default", async () => {

@@ -6,7 +6,7 @@ import { openTallyd } from "../../src/daemon/tallyd.ts";
 import type { Tallyd } from "../../src/daemon/tallyd.ts";
 import { startStripeSandbox } from "../../src/sandbox/stripe/server.ts";
 import type { StripeSandbox } from "../../src/sandbox/stripe/server.ts";
-import { createTestDb } from "../support/db.ts";
+import { dataTables, emptyTables } from "../support/db.ts";
 import type { TestDb } from "../support/db.ts";
 import { testSettings } from "../support/settings.ts";
 
@@ -78,11 +78,13 @@ create table public.payment_intents (
     updated_at       TIMESTAMPTZ NOT NULL DEFAULT now()
 )`;
 
-/** Opens a world of its own; `env` are settings as the environment spells them. */
+/** Opens an empty world on `db`; `env` are settings as the environment spells them. */
 export async function openResolverWorld(
+  db: TestDb,
   env: Readonly<Record<string, string>> = {},
 ): Promise<ResolverWorld> {
-  const db = await createTestDb();
+  await emptyTables(db.pool, await dataTables(db.pool));
+  await db.pool.query("drop table if exists public.payment_intents");
   await db.pool.query(TABLE);
   const stripe = await startStripeSandbox();
   const settings = testSettings(
@@ -140,7 +142,6 @@ export async function openResolverWorld(
     close: async () => {
       await tallyd.close();
       await stripe.close();
-      await db.close();
     },
   };
 }

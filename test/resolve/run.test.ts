@@ -1,7 +1,7 @@
 // Goal: the runner around the decision: modes, races, the ladder, records without repeats.
 // Method: real rows, a Stripe over HTTP, and the steps of the daemon; races are made with a second
 // writer that acts right before the resolver's own write.
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import { fastUntilQuiet, placeAll } from "../../src/daemon/fast-path.ts";
 import { resolverDeps } from "../../src/daemon/resolver-deps.ts";
@@ -10,21 +10,28 @@ import type { ResolveDeps } from "../../src/resolve/deps.ts";
 import { resolveDue, wake } from "../../src/resolve/run.ts";
 import type { ResolveResult } from "../../src/resolve/run.ts";
 import { fingerprintFit } from "../../src/sources/local/fingerprint.ts";
+import { createTestDb } from "../support/db.ts";
+import type { TestDb } from "../support/db.ts";
 import type { ResolverWorld } from "./resolver-world.ts";
 import { HOUR, MINUTE, openResolverWorld } from "./resolver-world.ts";
 
+let db: TestDb;
 let opened: ResolverWorld | undefined;
 const { signal } = new AbortController();
 
 async function world(env: Readonly<Record<string, string>> = {}): Promise<ResolverWorld> {
-  opened = await openResolverWorld(env);
+  opened = await openResolverWorld(db, env);
   return opened;
 }
 
+beforeAll(async () => {
+  db = await createTestDb();
+});
 afterEach(async () => {
   await opened?.close();
   opened = undefined;
 });
+afterAll(() => db.close());
 
 /** Reads both sides and places; what a resolver run finds in the daemon. */
 async function read(w: ResolverWorld): Promise<void> {

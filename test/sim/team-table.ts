@@ -1,5 +1,6 @@
 /** The team's table of all worlds of a batch. */
 import type { TestDb } from "../support/db.ts";
+import { emptyTables } from "../support/db.ts";
 import type { SimRow } from "./world.ts";
 
 /** A row as it stands in the team's table. */
@@ -30,15 +31,31 @@ create table if not exists public.payment_intents (
   updated_at       timestamptz not null
 )`;
 
-const EMPTY = `truncate public.payment_intents, tallyd.intent, tallyd.charge,
-  tallyd.stripe_payment_intent, tallyd.refund, tallyd.dispute, tallyd.object_key,
-  tallyd.intent_match, tallyd.charge_match, tallyd.changed, tallyd.due, tallyd.ladder,
-  tallyd.resolution, tallyd.source, tallyd.inbox, tallyd.refetch, tallyd.look, tallyd.intent_fault`;
+const TABLES = [
+  "public.payment_intents",
+  "tallyd.intent",
+  "tallyd.charge",
+  "tallyd.stripe_payment_intent",
+  "tallyd.refund",
+  "tallyd.dispute",
+  "tallyd.object_key",
+  "tallyd.intent_match",
+  "tallyd.charge_match",
+  "tallyd.changed",
+  "tallyd.due",
+  "tallyd.ladder",
+  "tallyd.resolution",
+  "tallyd.source",
+  "tallyd.inbox",
+  "tallyd.refetch",
+  "tallyd.look",
+  "tallyd.intent_fault",
+];
 
 /** Makes the table where it is not there yet, and empties everything. */
 export async function emptyDatabase(db: TestDb): Promise<void> {
   await db.pool.query(TABLE);
-  await db.pool.query(EMPTY);
+  await emptyTables(db.pool, TABLES);
 }
 
 /** Writes the rows as they were first: what somebody changes later is not changed yet. */

@@ -25,7 +25,7 @@ import {
 import { addTallies, endStreaks, readTallies } from "../../src/store/tallies.ts";
 import { withTx } from "../../src/store/tx.ts";
 import { SCOPE, at } from "../sources/stripe/shapes.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import type { TestDb } from "../support/db.ts";
 
 let db: TestDb;
@@ -38,7 +38,7 @@ afterAll(async () => {
   await db.close();
 });
 beforeEach(async () => {
-  await db.pool.query("truncate tallyd.inbox, tallyd.refetch, tallyd.tally");
+  await emptyTables(db.pool, ["tallyd.inbox", "tallyd.refetch", "tallyd.tally"]);
 });
 
 function inboxEvent(fields: Partial<InboxEvent> = {}): InboxEvent {

@@ -21,7 +21,7 @@ import {
   read,
   refund,
 } from "../sources/stripe/shapes.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import type { TestDb } from "../support/db.ts";
 
 let db: TestDb;
@@ -33,8 +33,14 @@ afterAll(async () => {
   await db.close();
 });
 beforeEach(async () => {
-  await db.pool.query(`truncate tallyd.stripe_payment_intent, tallyd.charge, tallyd.refund,
-                                tallyd.dispute, tallyd.object_key, tallyd.changed`);
+  await emptyTables(db.pool, [
+    "tallyd.stripe_payment_intent",
+    "tallyd.charge",
+    "tallyd.refund",
+    "tallyd.dispute",
+    "tallyd.object_key",
+    "tallyd.changed",
+  ]);
 });
 
 const NOTHING = {
@@ -119,10 +125,13 @@ const SEQUENCES: Readonly<Record<string, readonly (readonly Fact[])[]>> = {
 
 describe("order and repetition", () => {
   test.each(Object.entries(SEQUENCES))("behavior: %s", async (_name, steps) => {
-    // Quicker than truncate for a handful of rows.
-    const clear = (): Promise<unknown> =>
-      db.pool.query(`delete from tallyd.stripe_payment_intent; delete from tallyd.charge;
-                     delete from tallyd.refund; delete from tallyd.dispute`);
+    const clear = (): Promise<void> =>
+      emptyTables(db.pool, [
+        "tallyd.stripe_payment_intent",
+        "tallyd.charge",
+        "tallyd.refund",
+        "tallyd.dispute",
+      ]);
     for (const facts of steps) await apply(facts);
     const expected = await mirror();
     const all = [...steps, ...steps];
@@ -168,7 +177,7 @@ describe("order and repetition", () => {
     const steps = Object.values(SEQUENCES).flat();
     for (const facts of steps) await apply(facts);
     const expected = await mirror();
-    await db.pool.query("truncate tallyd.stripe_payment_intent, tallyd.charge, tallyd.refund");
+    await emptyTables(db.pool, ["tallyd.stripe_payment_intent", "tallyd.charge", "tallyd.refund"]);
     await Promise.all([...steps, ...steps.toReversed()].map((facts) => apply(facts)));
     expect(await mirror()).toEqual(expected);
   });

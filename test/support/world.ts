@@ -15,7 +15,7 @@ import type { DetectorContext } from "../../src/detect/parameters.ts";
 import { suppressCovered } from "../../src/detect/suppress.ts";
 import { placeChanged } from "../../src/match/place.ts";
 import { withTx } from "../../src/store/tx.ts";
-import { createTestDb } from "./db.ts";
+import { createTestDb, emptyTables } from "./db.ts";
 import { testSettings } from "./settings.ts";
 
 export const SCOPE = "platform/test";
@@ -111,11 +111,32 @@ export interface World {
 }
 
 const HOUR_MS = 3_600_000;
-const EMPTY = `truncate tallyd.intent, tallyd.charge, tallyd.stripe_payment_intent, tallyd.refund,
-  tallyd.dispute, tallyd.object_key, tallyd.intent_match, tallyd.charge_match, tallyd.changed,
-  tallyd.due, tallyd.ladder, tallyd.resolution, tallyd.source, tallyd.inbox, tallyd.tally,
-  tallyd.hook, tallyd.intent_fault, tallyd.refund_match, tallyd.evm_chain, tallyd.evm_transfer,
-  tallyd.evm_authorization, tallyd.evm_transaction, tallyd.evm_endpoint, tallyd.evm_balance`;
+const TABLES = [
+  "tallyd.intent",
+  "tallyd.charge",
+  "tallyd.stripe_payment_intent",
+  "tallyd.refund",
+  "tallyd.dispute",
+  "tallyd.object_key",
+  "tallyd.intent_match",
+  "tallyd.charge_match",
+  "tallyd.changed",
+  "tallyd.due",
+  "tallyd.ladder",
+  "tallyd.resolution",
+  "tallyd.source",
+  "tallyd.inbox",
+  "tallyd.tally",
+  "tallyd.hook",
+  "tallyd.intent_fault",
+  "tallyd.refund_match",
+  "tallyd.evm_chain",
+  "tallyd.evm_transfer",
+  "tallyd.evm_authorization",
+  "tallyd.evm_transaction",
+  "tallyd.evm_endpoint",
+  "tallyd.evm_balance",
+];
 
 /** Opens an empty world on a database of its own. `now` is fixed. */
 export async function openWorld(): Promise<World> {
@@ -134,7 +155,7 @@ export async function openWorld(): Promise<World> {
     settings,
     reset: async (overrides = {}) => {
       settings = testSettings(overrides);
-      await pool.query(EMPTY);
+      await emptyTables(pool, TABLES);
     },
     intent: (input) => insertIntent(pool, input, at),
     charge: (input) => insertCharge(pool, input, at),

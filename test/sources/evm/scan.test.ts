@@ -18,7 +18,7 @@ import type { ChainReader, ScanDeps, Scanned } from "../../../src/sources/evm/sc
 import { getChain } from "../../../src/store/evm-chain.ts";
 import { SCOPE, chainFault, openChainWorld } from "../../support/chain-world.ts";
 import type { ChainWorld } from "../../support/chain-world.ts";
-import { createTestDb } from "../../support/db.ts";
+import { createTestDb, emptyTables } from "../../support/db.ts";
 import type { TestDb } from "../../support/db.ts";
 
 const fault = await chainFault();
@@ -33,11 +33,19 @@ beforeAll(async () => {
 });
 afterAll(() => db.close());
 beforeEach(async () => {
-  await db.pool.query(
-    `truncate tallyd.evm_chain, tallyd.evm_transfer, tallyd.evm_authorization, tallyd.evm_transaction,
-       tallyd.evm_endpoint, tallyd.evm_balance, tallyd.charge, tallyd.refund, tallyd.source,
-       tallyd.changed, tallyd.intent`,
-  );
+  await emptyTables(db.pool, [
+    "tallyd.evm_chain",
+    "tallyd.evm_transfer",
+    "tallyd.evm_authorization",
+    "tallyd.evm_transaction",
+    "tallyd.evm_endpoint",
+    "tallyd.evm_balance",
+    "tallyd.charge",
+    "tallyd.refund",
+    "tallyd.source",
+    "tallyd.changed",
+    "tallyd.intent",
+  ]);
   deps = { pool: db.pool, clock: systemClock, log: silentLog, clockSlackMs: 300_000 };
   if (fault !== "") return;
   world = await openChainWorld();
