@@ -1,7 +1,7 @@
 /**
- * Delivers the outbox: one sender per way out, at most one message a second, at least once. A
- * message is told twice when the process dies between Slack's answer and the commit, and when Slack
- * answers with a server error after it had posted the message: one repeat is better than a loss.
+ * Delivers the outbox: one sender per way out, each at its pace, at least once. A message is told
+ * twice when the process dies between the answer and the commit, and when the other side fails
+ * after it took the message: one repeat is better than a loss.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,27 +9,26 @@ import type { Pool } from "pg";
 
 import { addMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { markHookOk, markHookPaused, readHook } from "../store/hooks.ts";
+import { forgetHook, markHookOk, markHookPaused, readHook } from "../store/hooks.ts";
 import type { HookErrorCode, HookRow } from "../store/hooks.ts";
 import type { ClaimedMessage, Fate } from "../store/outbox.ts";
 import { NEVER, claimNext, hasDue, settle } from "../store/outbox.ts";
 import { asOnlySender } from "../store/sender-lock.ts";
 import { gatherBacklog } from "./backlog.ts";
-import { toSlackText } from "./document.ts";
 import type { Payload } from "./payload.ts";
 import { readPayload } from "./payload.ts";
-import type { Channel } from "./route.ts";
-import { CHANNELS } from "./route.ts";
-import type { SendOutcome, SlackSend } from "./slack.ts";
+import type { SendOutcome } from "./send-outcome.ts";
+import { wayWords } from "./way-words.ts";
+import type { AnyChannel, Senders, Way } from "./ways.ts";
+import { ALL_CHANNELS, isForPeople, wayOf } from "./ways.ts";
 
 export interface DeliverDeps {
   /** Each channel holds one connection while it sends. */
   readonly pool: Pool;
   readonly now: () => Promise<Date>;
   readonly log: Log;
-  /** `null`: no such hook, so its messages go to the log. */
-  readonly hooks: { readonly slack: SlackSend | null; readonly slackCritical: SlackSend | null };
-  /** Milliseconds between two messages of one hook. Default: Slack's limit, one second. */
+  readonly hooks: Senders;
+  /** Milliseconds between two messages of one way out. Default: its own pace. */
   readonly paceMs?: number;
 }
 
@@ -50,8 +49,6 @@ export interface Delivered {
   readonly failed: number;
 }
 
-// Slack's rate for incoming webhooks: one message a second.
-const PACE_MS = 1_000;
 // First wait after a failure; it doubles with each in a row. Slack's small troubles last seconds.
 const PAUSE_FIRST_MS = 5_000;
 // New alerts probe the hook at least this often, so the end of an outage is noticed in minutes.
@@ -63,11 +60,14 @@ const DEAD_PAUSE_MS = 600_000;
  * long is down rather than lossy, and what is left is named in the digest once it works again.
  */
 export const UNCERTAIN_WAITS_MS = [30_000, 300_000, 1_800_000, 7_200_000, 21_600_000] as const;
+// To a program a repeat does no harm, so it goes on at the longest wait. After three days (as long
+// as Stripe repeats a webhook) it is the message that the program does not take.
+export const PROGRAM_GIVES_UP_MS = 3 * 86_400_000;
 
 /** Sends what is due on every channel and gives the counts. Network trouble is no error. */
 export async function deliverDue(deps: DeliverDeps, options: DeliverOptions): Promise<Delivered> {
   const all = await Promise.all(
-    CHANNELS.map((channel) =>
+    ALL_CHANNELS.map((channel) =>
       asOnlySender(deps.pool, channel, () => deliverChannel(deps, channel, options)),
     ),
   );
@@ -77,28 +77,31 @@ export async function deliverDue(deps: DeliverDeps, options: DeliverOptions): Pr
 
 async function deliverChannel(
   deps: DeliverDeps,
-  channel: Channel,
+  channel: AnyChannel,
   options: DeliverOptions,
 ): Promise<Delivered> {
-  const hook = await readHook(deps.pool, channel);
+  const way = wayOf(deps.hooks, channel);
+  const hook = await hookOf(deps, channel, way);
   const start = await deps.now();
   const done = { sent: 0, failed: 0 };
   if (isPaused(hook, start, options)) return done;
   const healthy = (hook?.failingSince ?? null) === null;
-  await gatherBacklog(deps.pool, { channel, now: start, healthy });
-  const send = senderOf(deps, channel);
-  const paceMs = send === null ? 0 : (deps.paceMs ?? PACE_MS);
+  if (isForPeople(channel)) await gatherBacklog(deps.pool, { channel, now: start, healthy });
+  const paceMs = way.send === null ? 0 : (deps.paceMs ?? way.paceMs);
   const lastOkAt = hook?.lastOkAt ?? null;
   let waitMs = lastOkAt === null ? 0 : paceMs - (start.getTime() - lastOkAt.getTime());
   while (done.sent + done.failed < options.limit && options.signal?.aborted !== true) {
-    const about = { channel, now: await deps.now(), early: options.early ?? false };
+    const about = {
+      ...{ channel, now: await deps.now(), early: options.early ?? false },
+      inOrder: way.forProgram,
+    };
     // Claimed after the wait: a process that dies waiting has not begun to send.
     if (!(await hasDue(deps.pool, about))) break;
     if (!(await pause(Math.min(waitMs, paceMs), options.signal))) break;
     const message = await claimNext(deps.pool, about);
     if (message === null) break;
     waitMs = paceMs;
-    const goesOn = await deliverOne(deps, { channel, message, send, hook });
+    const goesOn = await deliverOne(deps, { channel, message, way, hook });
     if (goesOn === "sent") done.sent += 1;
     else done.failed += 1;
     if (goesOn === "stop") break;
@@ -106,15 +109,18 @@ async function deliverChannel(
   return done;
 }
 
-function isPaused(hook: HookRow | null, now: Date, options: DeliverOptions): boolean {
-  if (hook === null || hook.pausedUntil === null || hook.pausedUntil <= now) return false;
-  // A restart may have brought a new address; what Slack asked for holds all the same.
-  return options.afterStart !== true || hook.lastErrorCode === "rate_limit";
+/** What is known of a way out. One that is configured no more has no trouble either. */
+async function hookOf(deps: DeliverDeps, channel: AnyChannel, way: Way): Promise<HookRow | null> {
+  const hook = await readHook(deps.pool, channel);
+  if (hook === null || way.send !== null) return hook;
+  await forgetHook(deps.pool, channel);
+  return null;
 }
 
-function senderOf(deps: DeliverDeps, channel: Channel): SlackSend | null {
-  if (channel === "slack") return deps.hooks.slack;
-  return channel === "slack_critical" ? deps.hooks.slackCritical : null;
+function isPaused(hook: HookRow | null, now: Date, options: DeliverOptions): boolean {
+  if (hook === null || hook.pausedUntil === null || hook.pausedUntil <= now) return false;
+  // A restart may have brought a new address; what the other side asked for holds all the same.
+  return options.afterStart !== true || hook.lastErrorCode === "rate_limit";
 }
 
 /** False: the wait was cut short by the signal. */
@@ -130,39 +136,46 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<boole
 }
 
 interface Sending {
-  readonly channel: Channel;
+  readonly channel: AnyChannel;
   readonly message: ClaimedMessage;
-  readonly send: SlackSend | null;
+  readonly way: Way;
   readonly hook: HookRow | null;
 }
 
 /** `next`: this message failed by its own fault. `stop`: the hook did, so nothing else is tried. */
 async function deliverOne(deps: DeliverDeps, sending: Sending): Promise<"sent" | "next" | "stop"> {
-  const { channel, message, send } = sending;
+  const { channel, message, way } = sending;
   const payload = readPayload(message.payload);
-  if (send === null) {
+  if (way.send === null) {
     logMessage(deps.log, message, payload);
     await settle(deps.pool, message.messageId, { status: "sent", at: await deps.now() });
     return "sent";
   }
-  const text = toSlackText(payload.text);
-  let outcome = await send({ text, blocks: payload.blocks });
-  // Words without a form are better than no words.
-  if (outcome.kind === "refused") outcome = await send({ text });
+  const outcome = await way.send(message, payload);
   const at = await deps.now();
   if (outcome.kind === "sent") {
     await settle(deps.pool, message.messageId, { status: "sent", at });
     await markHookOk(deps.pool, channel, at);
     return "sent";
   }
-  if (outcome.kind === "refused") {
-    deps.log.error("Slack refuses a message; it is told here instead", { reason: outcome.reason });
+  if (outcome.kind === "refused" || isGivenUp(sending, outcome, at)) {
+    const { reason } = outcome;
+    deps.log.error("a message is refused; it is told here instead", { channel, reason });
     logMessage(deps.log, message, payload);
-    await settle(deps.pool, message.messageId, { status: "dead", error: outcome.reason });
+    await settle(deps.pool, message.messageId, { status: "dead", error: reason });
     return "next";
   }
   await putOff(deps, sending, outcome, at);
   return "stop";
+}
+
+function isGivenUp(
+  { way, message }: Sending,
+  outcome: SendOutcome,
+  at: Date,
+): outcome is Extract<SendOutcome, { kind: "uncertain" }> {
+  const until = addMs(message.createdAt, PROGRAM_GIVES_UP_MS);
+  return way.forProgram && outcome.kind === "uncertain" && until <= at;
 }
 
 function logMessage(log: Log, message: ClaimedMessage, payload: Payload): void {
@@ -183,12 +196,15 @@ async function putOff(
   const pauseMs = pauseOf(trouble, hook?.failures ?? 0);
   const error = trouble.kind === "rate_limited" ? "HTTP 429" : trouble.reason;
   const until = addMs(at, pauseMs);
-  await settle(deps.pool, message.messageId, fateOf(message, trouble, { at, error }));
+  await settle(deps.pool, message.messageId, fateOf(sending, trouble, { at, error }));
   await markHookPaused(deps.pool, { channel, at, until, code: codeOf(trouble), error });
   const fields = { channel, error, retryAt: until.toISOString() };
   if (trouble.kind === "dead") {
-    deps.log.error("the Slack hook is dead: alerts wait until a new one is set", fields);
-  } else deps.log.warn("Slack does not take messages now: alerts wait", fields);
+    const { name, setting } = wayWords(channel);
+    deps.log.error(`the ${name} is dead: alerts wait until a new ${setting} is set`, fields);
+  } else {
+    deps.log.warn(`the ${wayWords(channel).name} takes no messages now: alerts wait`, fields);
+  }
 }
 
 function pauseOf(trouble: Trouble, failures: number): number {
@@ -211,7 +227,7 @@ function codeOf(trouble: Trouble): HookErrorCode {
 }
 
 function fateOf(
-  message: ClaimedMessage,
+  { message, way }: Sending,
   trouble: Trouble,
   when: { readonly at: Date; readonly error: string },
 ): Fate {
@@ -220,7 +236,8 @@ function fateOf(
   if (trouble.kind !== "uncertain") {
     return { status: message.status, dueAt: message.dueAt, error, counted: false };
   }
-  const waitMs = UNCERTAIN_WAITS_MS[message.attempts - 1];
+  const last = way.forProgram ? UNCERTAIN_WAITS_MS.at(-1) : undefined;
+  const waitMs = UNCERTAIN_WAITS_MS[message.attempts - 1] ?? last;
   const dueAt = waitMs === undefined ? NEVER : addMs(when.at, waitMs);
   return { status: "uncertain", dueAt, error, counted: true };
 }

@@ -21,7 +21,7 @@ export async function enqueueTells(
 ): Promise<void> {
   for (const tell of tells) {
     if (tell.kind === "single") await enqueueSingle(tx, tell, options);
-    else await enqueueDigest(tx, tell, options.now);
+    else await enqueueDigest(tx, tell, { now: options.now, payload: digestPayload });
   }
 }
 
@@ -43,11 +43,16 @@ async function enqueueSingle(
   await enqueue(tx, { ...about, severity, payload, createdAt: options.now, dueAt });
 }
 
-async function enqueueDigest(
+/** Puts a digest into the outbox, or adds it to one that waits; `payload` gives its words. */
+export async function enqueueDigest(
   tx: PoolClient,
-  tell: Extract<Tell, { kind: "digest" }>,
-  now: Date,
+  tell: Omit<Extract<Tell, { kind: "digest" }>, "kind" | "channel"> & { readonly channel: string },
+  options: {
+    readonly now: Date;
+    readonly payload: (digest: Digest) => Readonly<Record<string, unknown>>;
+  },
 ): Promise<void> {
+  const { now } = options;
   const { channel, severity, digest: kind, items } = tell;
   const digest = digestOf(kind, items);
   const about = { channel, kind, incidentId: null };
@@ -55,7 +60,7 @@ async function enqueueDigest(
   if (waiting !== null) {
     const earlier = readPayload(waiting.payload).digest;
     const merged = earlier === undefined ? digest : mergeDigests(earlier, digest);
-    const payload = digestPayload(merged);
+    const payload = options.payload(merged);
     const worst = merged.criticals > 0 ? "critical" : severity;
     await replacePayload(tx, { messageId: waiting.messageId, severity: worst, payload });
     return;
@@ -63,7 +68,7 @@ async function enqueueDigest(
   const since = addMs(now, -COMPANY_WAIT_MS);
   const newest = await newestOf(tx, { channel, kind, since });
   const dueAt = newest === null ? now : addMs(newest, COMPANY_WAIT_MS);
-  const payload = digestPayload(digest);
+  const payload = options.payload(digest);
   await enqueue(tx, { ...about, severity, payload, createdAt: now, dueAt });
 }
 

@@ -3,8 +3,9 @@ import type { Finding } from "../core/finding.ts";
 import type { HookWithWaiting } from "../store/hooks.ts";
 import { readHooks } from "../store/hooks.ts";
 import type { Db } from "../store/pool.ts";
+import { wayWords } from "./way-words.ts";
 
-/** `paused`: Slack asked to wait. `failing`: it does not answer well. `dead`: the hook is gone. */
+/** `paused`: the other side asked to wait. `failing`: it does not answer well. `dead`: the hook is gone. */
 export type HookState = "ok" | "paused" | "failing" | "dead";
 
 export interface HookHealth {
@@ -58,8 +59,8 @@ export function hookFindings(hooks: readonly HookHealth[], now: Date): readonly 
 }
 
 function findingOf(hook: HookHealth, since: Date, dead: boolean): Finding {
-  const setting =
-    hook.channel === "slack_critical" ? "SLACK_CRITICAL_WEBHOOK_URL" : "SLACK_WEBHOOK_URL";
+  const { name, setting, whenDead, whenFailing } = wayWords(hook.channel);
+  const answer = hook.error ?? "no answer";
   return {
     code: dead ? "config_error" : "coverage_gap",
     subject: `hook:${hook.channel}`,
@@ -69,11 +70,9 @@ function findingOf(hook: HookHealth, since: Date, dead: boolean): Finding {
     ...{ rail: null, scope: null, intents: [], charges: [], amountAtRisk: null, currency: null },
     occurredAt: since,
     summary: dead
-      ? `The Slack hook of ${setting} is gone (${hook.error ?? "no answer"}): nobody hears alerts`
-      : `The Slack hook of ${setting} does not take messages (${hook.error ?? "no answer"})`,
-    advice: dead
-      ? `Make a new incoming webhook in Slack and set ${setting}; the waiting alerts are sent then.`
-      : "Check the way to hooks.slack.com; nothing is lost, the waiting alerts are sent later.",
+      ? `The ${name} of ${setting} is gone (${answer}): nobody hears alerts there`
+      : `The ${name} of ${setting} does not take messages (${answer})`,
+    advice: dead ? whenDead : whenFailing,
     evidence: { channel: hook.channel, error: hook.error, waiting: hook.waiting },
     look: null,
   };

@@ -163,9 +163,14 @@ function commandsOf(incident: Incident): readonly string[] {
 }
 
 function linkOf(incident: Incident, publicUrl: string | null): readonly Part[] {
-  if (publicUrl === null) return [];
+  const url = incidentUrl(incident, publicUrl);
+  return url === null ? [] : [{ kind: "link", label: "Open the incident", url }];
+}
+
+/** The incident's page; `null`: nobody said where the pages are. */
+export function incidentUrl(incident: Incident, publicUrl: string | null): string | null {
+  if (publicUrl === null) return null;
   const base = publicUrl.endsWith("/") ? publicUrl : `${publicUrl}/`;
   const path = `incidents/${incident.id}`;
-  if (!URL.canParse(path, base)) return [];
-  return [{ kind: "link", label: "Open the incident", url: new URL(path, base).href }];
+  return URL.canParse(path, base) ? new URL(path, base).href : null;
 }

@@ -2,6 +2,7 @@ import { BugError } from "../core/errors.ts";
 import type { Digest, DigestItem } from "./digest.ts";
 import type { Document, SlackBlock } from "./document.ts";
 import { toBlocks, toPlainText } from "./document.ts";
+import type { SendOutcome } from "./send-outcome.ts";
 
 /** What the outbox keeps of a message: ready to send, and small enough to be put into a digest. */
 export interface Payload {
@@ -12,7 +13,19 @@ export interface Payload {
   readonly item?: DigestItem;
   /** Of a digest. */
   readonly digest?: Digest;
+  /** For a program: what is sent to it, in the words of that way out. */
+  readonly event?: Readonly<Record<string, unknown>>;
 }
+
+/** A message for a program, as its sender gets it. */
+export interface ProgramMessage {
+  readonly messageId: bigint;
+  readonly createdAt: Date;
+  readonly event: Readonly<Record<string, unknown>>;
+}
+
+/** Sends one message to a program; never throws for what the other side or the network does. */
+export type ProgramSend = (message: ProgramMessage) => Promise<SendOutcome>;
 
 /** The payload of a document, with what a digest needs of it. */
 export function payloadOf(

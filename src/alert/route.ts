@@ -16,7 +16,7 @@ export interface ToldLately {
   /** Incident id -> worsenings told within `WORSE_WINDOW_MS`. */
   readonly worsenings: ReadonlyMap<string, number>;
   /** Channel -> single alerts made within `CAP_WINDOW_MS`. */
-  readonly singles: ReadonlyMap<Channel, number>;
+  readonly singles: ReadonlyMap<string, number>;
 }
 
 export interface RouteInput {
@@ -145,13 +145,19 @@ function rank(severity: Severity): number {
   return SEVERITY_RANK[severity];
 }
 
-function candidateOf(input: RouteInput, step: Step): readonly Candidate[] {
+/** The word to tell about a step on any way out; `null`: it is quiet, or flaps. */
+export function wordToTell(lately: Pick<ToldLately, "flips">, step: Step): Word | null {
   const word = wordOf(step);
-  if (word === null) return [];
+  if (word === null) return null;
   // Without worse facts it is the same trouble going on and off. A correction is told always: the
   // last word must not stay wrong.
   const flips = (word === "closed" || !isOver(word)) && step.changes.length === 0;
-  if (flips && (input.lately.flips.get(step.after.id) ?? 0) >= FLIPS_TOLD_MAX) return [];
+  return flips && (lately.flips.get(step.after.id) ?? 0) >= FLIPS_TOLD_MAX ? null : word;
+}
+
+function candidateOf(input: RouteInput, step: Step): readonly Candidate[] {
+  const word = wordToTell(input.lately, step);
+  if (word === null) return [];
   const severity = isOver(word) ? (step.before?.told ?? step.after.severity) : step.after.severity;
   const alone = word !== "closed" || severity === "critical";
   return [{ step, word, severity, alone, channel: channelFor(input, step.after, severity) }];

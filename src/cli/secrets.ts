@@ -8,6 +8,9 @@ export function secretsOf(settings: Settings): string[] {
     ...settings.stripe.webhookSecrets,
     settings.slackWebhookUrl,
     settings.slackCriticalWebhookUrl,
+    settings.webhook?.url ?? null,
+    settings.webhook?.secret ?? null,
+    settings.pagerDuty?.routingKey ?? null,
     settings.adminToken,
     ...urls.flatMap(passwordsOf),
   ];

@@ -23,6 +23,7 @@ export function crossFaults(layers: Layers): string[] {
     ...livemodeFaults(layers),
     ...stateFaults(layers),
     ...mappingFaults(layers),
+    ...webhookFaults(layers),
   ];
 }
 
@@ -74,6 +75,16 @@ function mappingFaults({ raw }: Layers): string[] {
   ];
 }
 
+/** An unsigned message proves nothing to its reader, and a key alone signs nothing. */
+function webhookFaults({ raw }: Layers): string[] {
+  const url = getAt(raw, "webhook.url");
+  const secret = getAt(raw, "webhook.secret");
+  if ((url === undefined) === (secret === undefined)) return [];
+  const [missing, given] =
+    url === undefined ? ["WEBHOOK_URL", "WEBHOOK_SECRET"] : ["WEBHOOK_SECRET", "WEBHOOK_URL"];
+  return [`${missing}: saw nothing while ${given} is set; allowed: both, or neither`];
+}
+
 /** Live or test: as set, else the key's mode, else live unless a stand-in is addressed. */
 export function livemodeOf(stripe: CheckedSettings["stripe"]): boolean {
   if (stripe.livemode !== null) return stripe.livemode;
@@ -95,6 +106,10 @@ export function hints(settings: CheckedSettings): string[] {
     if (hook?.startsWith("http:") === true && !isLoopback(new URL(hook).hostname)) {
       found.push("SLACK_WEBHOOK_URL: http:// sends alerts unencrypted; Slack's hooks are https://");
     }
+  }
+  const { url } = settings.webhook;
+  if (url?.startsWith("http:") === true && !isLoopback(new URL(url).hostname)) {
+    found.push("WEBHOOK_URL: http:// sends alerts unencrypted; use https://");
   }
   if (slack.webhookUrl === null && slack.criticalWebhookUrl !== null) {
     found.push("SLACK_CRITICAL_WEBHOOK_URL: set without SLACK_WEBHOOK_URL; warnings go to the log");

@@ -22,7 +22,7 @@ export interface Layers {
 type Tree = Record<string, unknown>;
 
 // Names under these prefixes are ours, so an unknown one is most likely a slip.
-const OWN_PREFIXES = ["TALLYD_", "STRIPE_", "INTENTS_", "SLACK_", "EVM_", "LADDER_"];
+const OWN_PREFIXES = ["TALLYD_", "STRIPE_", "INTENTS_", "SLACK_", "EVM_", "LADDER_", "PAGERDUTY_"];
 
 /** Lays the environment over the file. Faults here are about reading, not about values. */
 export function readLayers(input: {

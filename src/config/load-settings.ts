@@ -109,6 +109,8 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
     chains: checked.chains,
     slackWebhookUrl: slack.webhookUrl,
     slackCriticalWebhookUrl: slack.criticalWebhookUrl,
+    webhook: webhookOf(checked.webhook),
+    pagerDuty: pagerDutyOf(checked.pagerDuty),
     publicUrl: checked.publicUrl,
     port: checked.port,
     host: checked.host,
@@ -129,6 +131,15 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
     timeZone: checked.timeZone,
     logLevel: checked.logLevel,
   };
+}
+
+function webhookOf({ url, secret }: CheckedSettings["webhook"]): Settings["webhook"] {
+  return url === null || secret === null ? null : { url, secret };
+}
+
+function pagerDutyOf(checked: CheckedSettings["pagerDuty"]): Settings["pagerDuty"] {
+  const { routingKey, apiBase } = checked;
+  return routingKey === null ? null : { routingKey, apiBase };
 }
 
 function toRules(rules: CheckedSettings["rules"]): Settings["rules"] {

@@ -136,6 +136,15 @@ export const settingsSchema = z.strictObject({
       criticalWebhookUrl: orNull(values.webAddress),
     })
     .prefault({}),
+  webhook: z
+    .strictObject({ url: orNull(values.exactAddress), secret: orNull(values.signingKey) })
+    .prefault({}),
+  pagerDuty: z
+    .strictObject({
+      routingKey: orNull(values.routingKey),
+      apiBase: withDefault("pagerDuty.apiBase", values.webAddress),
+    })
+    .prefault({}),
   port: withDefault("port", values.port),
   host: withDefault("host", values.host),
   adminPort: withDefault("adminPort", values.port),

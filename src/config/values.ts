@@ -101,6 +101,17 @@ export const webAddress = value("an http:// or https:// URL", (raw) => {
   return raw.trim().replace(/\/+$/, "");
 });
 
+/** An http or https address that is used as it is written, to the last slash. */
+export const exactAddress = value(
+  "an http:// or https:// URL without a user name or password in it",
+  (raw) => {
+    if (typeof raw !== "string" || !URL.canParse(raw.trim())) return undefined;
+    const { protocol, username, password } = new URL(raw.trim());
+    if (protocol !== "http:" && protocol !== "https:") return undefined;
+    return username === "" && password === "" ? raw.trim() : undefined;
+  },
+);
+
 export const host = value("a host name or an IP address", (raw) => {
   if (typeof raw !== "string") return undefined;
   return /^[A-Za-z0-9.:_%-]{1,255}$/.test(raw.trim()) ? raw.trim() : undefined;
@@ -125,6 +136,25 @@ export const webhookSecrets = value(
     if (secrets === undefined || secrets.length === 0) return undefined;
     return secrets.every((secret) => /^whsec_[\x21-\x7e]+$/.test(secret)) ? secrets : undefined;
   },
+);
+
+// Standard Webhooks: the key has between 24 and 64 bytes.
+const SIGNING_KEY_BYTES_MIN = 24;
+const SIGNING_KEY_BYTES_MAX = 64;
+
+/** The key of Standard Webhooks' signatures, as it is written. */
+export const signingKey = value("whsec_ and 24 to 64 bytes in base64", (raw) => {
+  if (typeof raw !== "string") return undefined;
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(raw.trim())?.[1];
+  if (encoded === undefined) return undefined;
+  const { length } = Buffer.from(encoded, "base64");
+  const fits = length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
+  return fits ? raw.trim() : undefined;
+});
+
+/** A PagerDuty integration key: PagerDuty refuses every other length. */
+export const routingKey = value("an integration key of 32 letters and digits", (raw) =>
+  typeof raw === "string" && /^[A-Za-z0-9]{32}$/.test(raw.trim()) ? raw.trim() : undefined,
 );
 
 export const accounts = value("Stripe account ids (acct_…), each once", (raw) => {

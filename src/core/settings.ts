@@ -141,6 +141,20 @@ export interface RuleSettings {
   readonly spendCaps: readonly SpendCap[];
 }
 
+/** Where signed messages go (Standard Webhooks). */
+export interface WebhookSettings {
+  readonly url: string;
+  /** `whsec_` and the key in base64. Secret. */
+  readonly secret: string;
+}
+
+/** PagerDuty's Events API v2. */
+export interface PagerDutySettings {
+  /** The integration key of a service. Secret. */
+  readonly routingKey: string;
+  readonly apiBase: string;
+}
+
 export interface Settings {
   /** Path of the JSON file that `TALLYD_CONFIG` named; `null`: the environment alone was read. */
   readonly configFile: string | null;
@@ -154,6 +168,10 @@ export interface Settings {
   readonly chains: readonly ChainSettings[];
   readonly slackWebhookUrl: string | null;
   readonly slackCriticalWebhookUrl: string | null;
+  /** Signed HTTP messages to a program of the team's; `null`: none. */
+  readonly webhook: WebhookSettings | null;
+  /** Critical alerts to PagerDuty; `null`: none. */
+  readonly pagerDuty: PagerDutySettings | null;
   /** For links in alerts; `null`: no link, the command is named instead. */
   readonly publicUrl: string | null;
   readonly port: number;

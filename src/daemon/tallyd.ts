@@ -5,7 +5,9 @@ import { hostname } from "node:os";
 import type { Pool } from "pg";
 
 import { createSlackSend } from "../alert/slack.ts";
-import type { SlackSend } from "../alert/slack.ts";
+import type { Senders } from "../alert/ways.ts";
+import { createPagerDutySend } from "../alert/pagerduty.ts";
+import { createWebhookSend } from "../alert/webhook.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Settings } from "../core/settings.ts";
@@ -46,7 +48,8 @@ export interface Tallyd {
   readonly chains: ReadonlyMap<string, ChainReader>;
   readonly reads: ReadCounter;
   readonly detectors: readonly Detector[];
-  readonly hooks: { readonly slack: SlackSend | null; readonly slackCritical: SlackSend | null };
+  /** The ways out that are configured. */
+  readonly hooks: Senders;
   /** The own database's clock: ages never mix two clocks (case B45). */
   readonly now: () => Promise<Date>;
   /** Never throws. */
@@ -81,7 +84,6 @@ export async function openTallyd(
       log.warn("the connection that held locks was lost: their work stops", { names });
       tellLost(names);
     });
-    const { slackWebhookUrl, slackCriticalWebhookUrl } = settings;
     return {
       settings,
       clock,
@@ -99,11 +101,7 @@ export async function openTallyd(
       chains: openChains(settings.chains, reads.count),
       reads,
       detectors: loadDetectors(),
-      hooks: {
-        slack: slackWebhookUrl === null ? null : createSlackSend(slackWebhookUrl),
-        slackCritical:
-          slackCriticalWebhookUrl === null ? null : createSlackSend(slackCriticalWebhookUrl),
-      },
+      hooks: sendersOf(settings, clock),
       now: () => databaseNow(database.pool),
       close: async () => {
         await reads.flush().catch(() => undefined);
@@ -116,6 +114,17 @@ export async function openTallyd(
     await database.close();
     throw error;
   }
+}
+
+function sendersOf(settings: Settings, clock: Clock): Senders {
+  const { slackWebhookUrl, slackCriticalWebhookUrl, webhook, pagerDuty } = settings;
+  return {
+    slack: slackWebhookUrl === null ? null : createSlackSend(slackWebhookUrl),
+    slackCritical:
+      slackCriticalWebhookUrl === null ? null : createSlackSend(slackCriticalWebhookUrl),
+    webhook: webhook === null ? null : createWebhookSend(webhook, clock),
+    pagerDuty: pagerDuty === null ? null : createPagerDutySend(pagerDuty),
+  };
 }
 
 function stripeOf(

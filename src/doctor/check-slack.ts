@@ -1,5 +1,5 @@
 import type { Settings } from "../core/settings.ts";
-import type { SendOutcome } from "../alert/slack.ts";
+import type { SendOutcome } from "../alert/send-outcome.ts";
 import type { Check } from "./check.ts";
 import { fine, told, unreadable } from "./check.ts";
 

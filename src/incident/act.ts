@@ -5,9 +5,10 @@ import { clip } from "../alert/text.ts";
 import { RequestError } from "../core/errors.ts";
 import type { Incident, IncidentStatus } from "../core/incident.ts";
 import { verdictOf } from "../core/incident.ts";
-import type { IncidentEntry } from "../store/incidents.ts";
 import { addEntries, failedRefundsOf, lockIncident, saveIncidents } from "../store/incidents.ts";
 import { withTx } from "../store/tx.ts";
+import type { ProgramSettings } from "./tell-programs.ts";
+import { tellProgramsOfAct } from "./tell-programs.ts";
 
 /** Who acts on which incident, and why. */
 export interface Act {
@@ -16,6 +17,8 @@ export interface Act {
   /** `null`: nothing was said. */
   readonly note: string | null;
   readonly now: Date;
+  /** Programs that are told of it; left out: none. */
+  readonly programs?: ProgramSettings;
 }
 
 // The CHECKs of tallyd.incident_entry.
@@ -95,7 +98,7 @@ async function keep(
   change: {
     readonly before: IncidentStatus;
     readonly after: Incident;
-    readonly step: IncidentEntry["step"];
+    readonly step: "acknowledged" | "muted" | "closed";
     readonly evidence: Readonly<Record<string, unknown>>;
   },
 ): Promise<Incident> {
@@ -107,6 +110,9 @@ async function keep(
   const note = act.note === null ? null : fit(act.note, NOTE_CHARS_MAX);
   await saveIncidents(tx, [after]);
   await addEntries(tx, [{ incidentId: after.id, step, actor, note, evidence }], act.now);
+  if (act.programs !== undefined) {
+    await tellProgramsOfAct(tx, act.programs, { after, step, actor, note, now: act.now });
+  }
   return after;
 }
 

@@ -1,8 +1,8 @@
 /** From the findings of one run to incidents and messages, in one transaction. */
 import type { Pool, PoolClient } from "pg";
 
-import type { Channel, Told, ToldLately } from "../alert/route.ts";
-import { CAP_WINDOW_MS, CHANNELS, FLAP_WINDOW_MS, WORSE_WINDOW_MS, route } from "../alert/route.ts";
+import type { Told, ToldLately } from "../alert/route.ts";
+import { CAP_WINDOW_MS, FLAP_WINDOW_MS, WORSE_WINDOW_MS, route } from "../alert/route.ts";
 import { enqueueTells } from "../alert/enqueue.ts";
 import { addMs } from "../core/clock.ts";
 import type { Finding } from "../core/finding.ts";
@@ -25,6 +25,8 @@ import {
 import { singlesSince } from "../store/outbox.ts";
 import { withTx } from "../store/tx.ts";
 import { storable } from "./storable.ts";
+import type { ProgramSettings } from "./tell-programs.ts";
+import { tellPrograms } from "./tell-programs.ts";
 
 export interface RecordDeps {
   readonly pool: Pool;
@@ -32,6 +34,9 @@ export interface RecordDeps {
     readonly slackWebhookUrl: string | null;
     readonly slackCriticalWebhookUrl: string | null;
     readonly publicUrl: string | null;
+    /** Left out: no such way out. */
+    readonly webhook?: ProgramSettings["webhook"];
+    readonly pagerDuty?: ProgramSettings["pagerDuty"];
   };
 }
 
@@ -68,10 +73,11 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
   return withTx(deps.pool, async (tx) => {
     await lockIncidents(tx);
     const steps = await decide(tx, findings, input);
+    const lately = await readLately(tx, steps, input.now);
     const { tells, told } = route({
       steps,
       hooks: hooksOf(deps.settings),
-      lately: await readLately(tx, steps, input.now),
+      lately,
     });
     await saveIncidents(
       tx,
@@ -83,8 +89,13 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
       input.now,
     );
     await enqueueTells(tx, tells, { now: input.now, publicUrl: deps.settings.publicUrl });
+    await tellPrograms(tx, programsOf(deps.settings), { steps, ...lately, now: input.now });
     return count(findings, steps, told);
   });
+}
+
+function programsOf({ webhook, pagerDuty, publicUrl }: RecordDeps["settings"]): ProgramSettings {
+  return { webhook: webhook ?? null, pagerDuty: pagerDuty ?? null, publicUrl };
 }
 
 function hooksOf(settings: RecordDeps["settings"]): { slack: boolean; slackCritical: boolean } {
@@ -158,12 +169,7 @@ async function readLately(tx: PoolClient, steps: readonly Step[], now: Date): Pr
   return {
     flips: new Map(flips.map((row) => [row.incidentId, row.flips])),
     worsenings: new Map(worse.map((row) => [row.incidentId, row.worsenings])),
-    singles: new Map(
-      CHANNELS.map((channel): [Channel, number] => [
-        channel,
-        singles.find((row) => row.channel === channel)?.count ?? 0,
-      ]),
-    ),
+    singles: new Map(singles.map((row) => [row.channel, row.count])),
   };
 }
 

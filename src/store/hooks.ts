@@ -69,6 +69,15 @@ export async function readHooks(db: Db): Promise<readonly HookWithWaiting[]> {
   return found.rows;
 }
 
+/** Forgets a way out that is configured no more. */
+export async function forgetHook(db: Db, channel: string): Promise<void> {
+  await db.query(
+    `delete from tallyd.hook
+      where channel = $1`,
+    [channel],
+  );
+}
+
 /** Notes that a message arrived. */
 export async function markHookOk(db: Db, channel: string, at: Date): Promise<void> {
   await db.query(

@@ -117,6 +117,23 @@ export async function singlesSince(
   return found.rows;
 }
 
+/** The kind of the newest message about each incident on a channel for programs. */
+export async function newestKinds(
+  tx: PoolClient,
+  about: { readonly channel: string; readonly incidentIds: readonly string[] },
+): Promise<readonly { readonly incidentId: string; readonly kind: string }[]> {
+  const found = await tx.query<{ incidentId: string; kind: string }>(
+    `select distinct on (o.incident_id) o.incident_id as "incidentId", o.kind
+       from tallyd.outbox o
+      where o.incident_id = any ($1::text[])
+        and o.channel = $2
+        and o.channel in ('webhook', 'pagerduty')
+      order by o.incident_id, o.message_id desc`,
+    [about.incidentIds, about.channel],
+  );
+  return found.rows;
+}
+
 /** When the newest message of a kind was made; `null`: never. */
 export async function newestOf(
   tx: PoolClient,
@@ -135,45 +152,63 @@ export async function newestOf(
   return found.rows[0]?.created_at ?? null;
 }
 
+/** Which messages are due. */
+export interface Due {
+  readonly channel: string;
+  readonly now: Date;
+  /** Untried messages that only wait for company count too. */
+  readonly early: boolean;
+  /** A message waits for earlier ones about its incident: a program must not see an end first. */
+  readonly inOrder: boolean;
+}
+
+// Of the message `n`; the parameters are those of `dueParameters`.
+const IS_DUE = `
+            n.channel = $1
+        and n.status in ('pending', 'uncertain')
+        and (n.due_at <= $2 or ($3 and n.attempts = 0 and n.status = 'pending'))
+        and not ($4 and exists (
+              select 1
+                from tallyd.outbox e
+               where e.incident_id = n.incident_id
+                 and e.channel = n.channel
+                 and e.channel in ('webhook', 'pagerduty')
+                 and e.message_id < n.message_id
+                 and e.status in ('pending', 'uncertain')))`;
+
+function dueParameters({ channel, now, early, inOrder }: Due): unknown[] {
+  return [channel, now, early, inOrder];
+}
+
 /** Is there a message that {@link claimNext} would claim now? */
-export async function hasDue(
-  db: Db,
-  about: { readonly channel: string; readonly now: Date; readonly early: boolean },
-): Promise<boolean> {
+export async function hasDue(db: Db, about: Due): Promise<boolean> {
   const found = await db.query(
     `select 1
        from tallyd.outbox n
-      where n.channel = $1
-        and n.status in ('pending', 'uncertain')
-        and (n.due_at <= $2 or ($3 and n.attempts = 0 and n.status = 'pending'))
+      where ${IS_DUE}
       limit 1`,
-    [about.channel, about.now, about.early],
+    dueParameters(about),
   );
   return found.rows.length > 0;
 }
 
 /**
  * Claims the next message of a channel and counts the attempt, in one short transaction of its
- * own. `early`: untried messages that only wait for company count as due. `null`: none is due.
+ * own. `null`: none is due.
  */
-export async function claimNext(
-  db: Db,
-  about: { readonly channel: string; readonly now: Date; readonly early: boolean },
-): Promise<ClaimedMessage | null> {
+export async function claimNext(db: Db, about: Due): Promise<ClaimedMessage | null> {
   const found = await db.query<ClaimedMessage>(
     `update tallyd.outbox o
         set attempts = o.attempts + 1
       where o.message_id = (
               select n.message_id
                 from tallyd.outbox n
-               where n.channel = $1
-                 and n.status in ('pending', 'uncertain')
-                 and (n.due_at <= $2 or ($3 and n.attempts = 0 and n.status = 'pending'))
+               where ${IS_DUE}
                order by n.due_at, n.message_id
                limit 1
                  for update skip locked)
      returning ${CLAIMED_COLUMNS}`,
-    [about.channel, about.now, about.early],
+    dueParameters(about),
   );
   return found.rows[0] ?? null;
 }

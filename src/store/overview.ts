@@ -64,7 +64,7 @@ export async function outboxOverview(
     `select c.channel,
             count(o.message_id)::float8 as pending,
             coalesce(extract(epoch from $1 - min(o.created_at)), 0)::float8 as "ageSeconds"
-       from unnest(array['slack', 'slack_critical', 'log']) as c (channel)
+       from unnest(array['slack', 'slack_critical', 'log', 'webhook', 'pagerduty']) as c (channel)
        left join tallyd.outbox o
          on o.channel = c.channel
         and o.status in ('pending', 'uncertain')

@@ -134,6 +134,7 @@ async function act(
     actor: typeof by === "string" ? by : userName(),
     note: typeof note === "string" ? note : null,
     now,
+    programs: await context.settings(),
   };
   const { action } = wanted;
   const after =
