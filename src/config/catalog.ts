@@ -63,7 +63,7 @@ const BASE: readonly CatalogEntry[] = [
     path: "timeZone",
     default: "UTC",
     unit: "text",
-    meaning: "time zone of reports and of the daily digest",
+    meaning: "time zone of reports, of the daily digest and of spend caps per day",
   },
   {
     env: "LOG_LEVEL",

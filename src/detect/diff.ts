@@ -232,6 +232,8 @@ function ended(
 /** An orphan that turned out to be half of a double charge is told there, not twice. */
 function takesOver(other: Incident, before: Incident): boolean {
   if (before.code !== "orphan_charge" || other.code === before.code) return false;
+  // A cap names its newest charge and says nothing about the charge itself.
+  if (other.code === "spend_cap_exceeded") return false;
   // A double over two rails has no scope of its own.
   if (other.scope !== null && other.scope !== before.scope) return false;
   return before.charges.every((charge) => other.charges.includes(charge));

@@ -6,6 +6,7 @@ import type { Log } from "../core/log.ts";
 import { incidentId } from "../core/incident.ts";
 import { addDue, readDue, removeDue, widenByIncidents } from "../store/due.ts";
 import { openIncidentIds } from "../store/incidents.ts";
+import { countSpend, judgedCaps } from "../store/spend.ts";
 import { detect } from "./detect.ts";
 import type { Judged } from "./diff.ts";
 import type { Detector } from "./load.ts";
@@ -72,13 +73,14 @@ export async function judgeOperations(
   const operations = await widenByIncidents(deps.pool, input.operations);
   const detectors = deps.detectors.filter((detector) => detector.about === "operations");
   const parameters = detectorParameters(deps.context, { operations, asOf: input.asOf });
+  if (deps.context.settings.rules.spendCaps.length > 0) await countSpend(deps.pool, operations);
   const { findings, codes } = await detect(deps.pool, detectors, parameters);
   const spoken = await lookBeforeSpeaking(deps, suppressCovered(findings));
   await deps.record({
     findings: spoken.findings,
     judged: {
       operations: new Set(operations),
-      subjects: new Set(),
+      subjects: await judgedCaps(deps.pool, parameters),
       codes,
       blindScopes: await deps.blindScopes(),
     },

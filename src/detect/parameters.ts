@@ -13,7 +13,7 @@ export function detectorParameters(
   context: DetectorContext,
   input: { readonly operations: readonly string[]; readonly asOf: Date },
 ): Record<string, unknown> {
-  const { rules, stripe, resolve, beats, chains } = context.settings;
+  const { rules, stripe, resolve, beats, chains, timeZone } = context.settings;
   return {
     operations: input.operations,
     as_of: input.asOf,
@@ -39,6 +39,7 @@ export function detectorParameters(
         max_amount: rule.maxAmount.toString(),
       })),
     ),
+    time_zone: timeZone,
     spend_caps: JSON.stringify(
       rules.spendCaps.map((cap) => ({ ...cap, amount: cap.amount.toString() })),
     ),
