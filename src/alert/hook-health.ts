@@ -45,22 +45,29 @@ function stateOf(hook: HookWithWaiting, now: Date): HookState {
   return hook.lastErrorCode === "dead" ? "dead" : "failing";
 }
 
+/** What is wrong with the ways out, for people; shorter failures are none. */
+export function wayFaults(hooks: readonly HookHealth[], now: Date): readonly string[] {
+  return hookFindings(hooks, now).map((finding) => finding.summary);
+}
+
 /**
- * What is to be said about the hooks: a dead one at once, a failing one after 15 minutes.
+ * What is to be said about the hooks: a dead one at once, a failing one, or one whose messages do
+ * not go out, after 15 minutes.
  * `evidence.channel` keeps the alert away from the hook that it is about.
  */
 export function hookFindings(hooks: readonly HookHealth[], now: Date): readonly Finding[] {
   return hooks.flatMap((hook) => {
-    if (hook.since === null) return [];
     const dead = hook.state === "dead";
-    if (!dead && hook.since > addMs(now, -FAILING_TOLD_AFTER_MS)) return [];
-    return [findingOf(hook, hook.since, dead)];
+    const since = hook.since ?? hook.oldestWaitingAt;
+    if (since === null) return [];
+    if (!dead && since > addMs(now, -FAILING_TOLD_AFTER_MS)) return [];
+    return [findingOf(hook, since, dead)];
   });
 }
 
 function findingOf(hook: HookHealth, since: Date, dead: boolean): Finding {
   const { name, setting, whenDead, whenFailing } = wayWords(hook.channel);
-  const answer = hook.error ?? "no answer";
+  const answer = hook.error ?? "no answer yet";
   return {
     code: dead ? "config_error" : "coverage_gap",
     subject: `hook:${hook.channel}`,

@@ -141,6 +141,11 @@ function incidentMetrics(tallyd: Tallyd): MetricSource[] {
     gauge("hook_failures", "Failures in a row of a way out", ["channel"], async () =>
       (await readHooks(pool)).map(({ channel, failures }) => one(failures, { channel })),
     ),
+    gauge("hook_dead", "1: gone until a person sets a new one", ["channel"], async () =>
+      (await readHooks(pool)).map(({ channel, failingSince, lastErrorCode }) =>
+        one(failingSince !== null && lastErrorCode === "dead" ? 1 : 0, { channel }),
+      ),
+    ),
     gauge("resolutions", "Decisions of the last 30 days", ["decision", "outcome"], async () =>
       (await resolutionCounts(pool, addMs(clock.now(), -RESOLUTIONS_SINCE_MS))).map(
         ({ resolutions, ...labels }) => one(resolutions, labels),

@@ -1,5 +1,6 @@
 /** `tallyd run`: open, listen, schedule, wait for the signal, stop in order. */
 import { timetable } from "../../jobs/timetable.ts";
+import { hookHealth, wayFaults } from "../alert/hook-health.ts";
 import { maskDatabaseUrl } from "../config/mask.ts";
 import { UnreadableError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
@@ -175,6 +176,10 @@ async function assemble(tallyd: Tallyd, pipeline: Pipeline, version: string): Pr
         pipelineFaults: pipeline.faults,
         blindSources: blind,
         unhealthyJobs,
+        wayFaults: async () => {
+          const now = await tallyd.now();
+          return wayFaults(await hookHealth(pool, now), now);
+        },
       }),
     metrics: async () => {
       const { contentType, body } = await own();

@@ -19,7 +19,7 @@ export function startText(settings: Settings, facts: StartFacts): string {
     ["intents", `${settings.intents.table} (${facts.rows})`],
     ["stripe", `${stripeScopes(stripe).join(", ")} ${readingText(settings)}`],
     ["resolve", RESOLVE_TEXT[settings.resolve]],
-    ["alerts", settings.slackWebhookUrl === null ? "to this log" : "to Slack"],
+    ["alerts", alertsText(settings)],
     [
       "webhooks",
       `http://${hostText(settings.host)}:${String(facts.ports.webhooks)}/webhooks/stripe`,
@@ -35,6 +35,12 @@ const RESOLVE_TEXT: Readonly<Record<Settings["resolve"], string>> = {
   suggest: "suggest: decisions are reported, nothing is written",
   off: "off: ambiguous intents are left alone",
 };
+
+function alertsText({ slackWebhookUrl, webhook, pagerDuty }: Settings): string {
+  const first = slackWebhookUrl === null ? "to this log" : "to Slack";
+  const more = [webhook === null ? "" : "a webhook", pagerDuty === null ? "" : "PagerDuty"];
+  return [first, ...more.filter((name) => name !== "")].join(", ");
+}
 
 function readingText({ stripe }: Settings): string {
   const secrets = stripe.webhookSecrets.length;

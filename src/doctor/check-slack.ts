@@ -20,7 +20,9 @@ export async function checkSlack(settings: Settings, sendTest: SendTest | null):
   for (const { hook, name, url } of hooks) {
     if (url === null) continue;
     checks.push(checkForm(name, url));
-    if (sendTest !== null) checks.push(outcomeCheck(name, await sendTest(hook, url)));
+    if (sendTest === null) continue;
+    const advice = "make a new incoming webhook and set its address";
+    checks.push(outcomeCheck(name, await sendTest(hook, url), advice));
   }
   if (checks.length > 0) return checks;
   return [
@@ -41,9 +43,10 @@ function checkForm(name: string, url: string): Check {
   });
 }
 
-function outcomeCheck(name: string, outcome: SendOutcome): Check {
+/** What became of a test message. */
+export function outcomeCheck(name: string, outcome: SendOutcome, advice: string): Check {
   if (outcome.kind === "sent") return fine(`${name} test`, "the test message was accepted");
   const reason = "reason" in outcome ? `: ${outcome.reason}` : "";
   const error = new Error(`${outcome.kind}${reason}`);
-  return unreadable(`${name} test`, error, "make a new incoming webhook and set its address");
+  return unreadable(`${name} test`, error, advice);
 }

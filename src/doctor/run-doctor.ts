@@ -7,6 +7,8 @@ import { checkChains } from "./check-chains.ts";
 import { checkClocks } from "./check-clocks.ts";
 import { checkEmbedded, checkOwnSchema, checkServer, checkSessions } from "./check-database.ts";
 import type { Opened } from "./check-database.ts";
+import { checkPrograms, checkWays } from "./check-programs.ts";
+import type { SendProgramTest } from "./check-programs.ts";
 import { checkSlack } from "./check-slack.ts";
 import type { SendTest } from "./check-slack.ts";
 import { checkStripe, checkWebhookSecret } from "./check-stripe.ts";
@@ -29,6 +31,8 @@ export interface DoctorDeps {
   readonly stripe: StripeProbe | null;
   /** `null`: no message is sent. */
   readonly sendTest: SendTest | null;
+  /** The same for programs. Left out: none is sent. */
+  readonly sendProgramTest?: SendProgramTest | null;
 }
 
 /** Looks at everything that tallyd depends on. Never throws for what it finds. */
@@ -42,6 +46,8 @@ export async function runDoctor(deps: DoctorDeps): Promise<Check[]> {
     ...stripe,
     checkWebhookSecret(settings),
     ...(await guarded("Slack", () => checkSlack(settings, deps.sendTest))),
+    ...(await guarded("programs", () => checkPrograms(settings, deps.sendProgramTest ?? null))),
+    ...(await guarded("alerts", () => checkWays({ own, clock: deps.clock }))),
     ...(await guarded("chains", () => {
       const { chains } = settings;
       return checkChains({ chains, own, clock: deps.clock });

@@ -8,7 +8,7 @@ import type { BlindSource } from "../store/blind-sources.ts";
 
 /** One check. */
 export interface Check {
-  readonly name: "database" | "migrations" | "pipeline" | "sources" | "jobs";
+  readonly name: "database" | "migrations" | "pipeline" | "sources" | "jobs" | "alerts";
   readonly ok: boolean;
   /** For people; says what is wrong when it is. */
   readonly reason: string;
@@ -28,6 +28,8 @@ export interface ReadinessDeps {
   readonly pipelineFaults: () => readonly string[];
   readonly blindSources: () => Promise<readonly BlindSource[]>;
   readonly unhealthyJobs: () => Promise<readonly UnhealthyJob[]>;
+  /** Ways out that are gone or take nothing, in words. */
+  readonly wayFaults: () => Promise<readonly string[]>;
 }
 
 // A probe that waits longer is cut off by whoever asks; a fast no is more use than a late one.
@@ -56,6 +58,10 @@ export async function readiness(deps: ReadinessDeps): Promise<Readiness> {
     check("jobs", async () => ({
       faults: (await deps.unhealthyJobs()).map(jobText),
       fine: "every job finishes",
+    })),
+    check("alerts", async () => ({
+      faults: await deps.wayFaults(),
+      fine: "every way out takes alerts",
     })),
   ]);
   return { ready: checks.every(({ ok }) => ok), checks };

@@ -21,7 +21,7 @@ import { startPagerDutySandbox } from "../../src/sandbox/pagerduty/server.ts";
 import type { WebhookSandbox } from "../../src/sandbox/webhook/server.ts";
 import { startWebhookSandbox } from "../../src/sandbox/webhook/server.ts";
 import type { TestDb } from "../support/db.ts";
-import { createTestDb } from "../support/db.ts";
+import { createTestDb, emptyTables } from "../support/db.ts";
 import { ALL_JUDGED, at, makeFinding, makeNumbered } from "../incident/make.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -48,9 +48,9 @@ beforeEach(async () => {
     stand.control.mode = "ok";
     stand.control.modeCount = Infinity;
   }
-  await db.pool.query(
-    "truncate tallyd.incident, tallyd.incident_entry, tallyd.outbox, tallyd.hook cascade",
-  );
+  await emptyTables(db.pool, [
+    ...["tallyd.incident", "tallyd.incident_entry", "tallyd.outbox", "tallyd.hook"],
+  ]);
 });
 
 function settings() {
@@ -288,6 +288,16 @@ describe("the signed webhook", () => {
     now += 31;
     await deliver();
     expect(hook.deliveries).toHaveLength(1);
+  });
+
+  test("behavior: what does not go out for a quarter of an hour is a finding", async () => {
+    await record([makeFinding()]);
+    const findingsAt = async (seconds: number) =>
+      hookFindings(await hookHealth(db.pool, at(seconds)), at(seconds)).map((one) => one.subject);
+    expect(await findingsAt(899)).toEqual([]);
+    expect(await findingsAt(901)).toContain("hook:webhook");
+    await deliver();
+    expect(await findingsAt(901)).toEqual([]);
   });
 
   test("behavior: one that is configured no more has no trouble", async () => {

@@ -236,6 +236,34 @@ describe("loadSettings", () => {
     expect(faults).toHaveLength(3);
   });
 
+  test("behavior: a webhook needs address and key, both as the specification has them", () => {
+    const whole = {
+      WEBHOOK_URL: "https://alerts.example/in/?team=1",
+      WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    };
+    expect(load(whole).webhook).toEqual({ url: whole.WEBHOOK_URL, secret: whole.WEBHOOK_SECRET });
+    expect(faultsOf({ WEBHOOK_URL: whole.WEBHOOK_URL })).toEqual([
+      "WEBHOOK_SECRET: saw nothing while WEBHOOK_URL is set; allowed: both, or neither",
+    ]);
+    expect(faultsOf({ WEBHOOK_SECRET: whole.WEBHOOK_SECRET })).toHaveLength(1);
+    for (const secret of ["whsec_c2hvcnQ=", "plaintextplaintextplaintext", "whsec_not*base64"]) {
+      const [fault] = faultsOf({ ...whole, WEBHOOK_SECRET: secret });
+      expect(fault).toMatch(/^WEBHOOK_SECRET: saw .*24 to 64 bytes/);
+      expect(fault).not.toContain(secret);
+    }
+    expect(faultsOf({ ...whole, WEBHOOK_URL: "https://me:pw@alerts.example" })).toHaveLength(1);
+  });
+
+  test("behavior: PagerDuty's key has 32 characters, its address is its own by default", () => {
+    const routingKey = "0123456789abcdef0123456789abcdef";
+    expect(load({ PAGERDUTY_ROUTING_KEY: routingKey }).pagerDuty).toEqual({
+      routingKey,
+      apiBase: "https://events.pagerduty.com",
+    });
+    expect(load({}).pagerDuty).toBeNull();
+    expect(faultsOf({ PAGERDUTY_ROUTING_KEY: "short" })[0]).toMatch(/32 letters and digits/);
+  });
+
   test("behavior: unknown names of the environment only warn", () => {
     const { warnings } = load({ STRIPE_API_KEYS: "x", TALLYD_FOO: "1", OTHER: "y" });
     expect(warnings).toHaveLength(2);

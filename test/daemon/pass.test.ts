@@ -1,8 +1,12 @@
 /** Goal: one complete pass finds, resolves and tells; and says what it could not read. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { systemClock } from "../../src/core/clock.ts";
+import { silentLog } from "../../src/core/log.ts";
 import { onePass } from "../../src/daemon/pass.ts";
 import type { PassReport } from "../../src/daemon/pass.ts";
+import { openTallyd } from "../../src/daemon/tallyd.ts";
+import { startReceiver } from "../../src/sandbox/receiver.ts";
 import { openStage } from "./stage.ts";
 import type { TestStage } from "./stage.ts";
 
@@ -93,5 +97,28 @@ describe("onePass", () => {
     const report = await pass();
     expect(report.failures.map(({ source }) => source)).toContain("alerts");
     expect(await openCodes()).toEqual(["config_error", "double_charge"]);
+  });
+
+  it("error: a dead webhook is a failure and an incident, told in Slack, until it is gone", async () => {
+    const receiver = await startReceiver(() => ({ status: 410, body: "gone" }));
+    await stage.row({ id: "twice", state: "recorded", charge: "pi_one", secondsAgo: 900 });
+    stage.pay("twice", { id: "pi_one", secondsAgo: 890 });
+    stage.pay("twice", { id: "pi_two", secondsAgo: 800 });
+    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const settings = { ...stage.settings, webhook: { url: receiver.url, secret } };
+    const passWith = async (): Promise<string[]> => {
+      const tallyd = await openTallyd(settings, { log: silentLog, clock: systemClock });
+      const report = await onePass(tallyd, { full: true, signal: new AbortController().signal });
+      await tallyd.close();
+      return report.failures.map(({ scope }) => scope);
+    };
+    expect(await passWith()).toEqual(["webhook"]);
+    expect(await openCodes()).toEqual(["config_error", "double_charge"]);
+    // Still so at the next pass.
+    expect(await passWith()).toEqual(["webhook"]);
+    const texts = stage.slack.control.messages.map(({ text }) => text ?? "");
+    expect(texts.filter((text) => text.includes("WEBHOOK_URL"))).toHaveLength(1);
+    await receiver.close();
+    expect((await pass()).failures).toEqual([]);
   });
 });

@@ -226,6 +226,35 @@ describe("runDoctor", () => {
     expect(find(await doctor({ env }), "SLACK_WEBHOOK_URL test")).toBeUndefined();
   });
 
+  test("behavior: programs are named, tested on request, and a dead one is a fault", async () => {
+    const env = {
+      WEBHOOK_URL: "http://127.0.0.1:9/hook?key=secretpart",
+      WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+      PAGERDUTY_ROUTING_KEY: "0123456789abcdef0123456789abcdef",
+    };
+    await own.pool.query(
+      `insert into tallyd.hook (channel, failing_since, last_error, last_error_code)
+       values ('webhook', now(), 'HTTP 410', 'dead')`,
+    );
+    const sent: string[] = [];
+    const checks = await doctor({
+      env,
+      deps: {
+        sendProgramTest: (channel) => {
+          sent.push(channel);
+          return Promise.resolve({ kind: "sent" });
+        },
+      },
+    });
+    await own.pool.query("delete from tallyd.hook");
+    expect(sent).toEqual(["webhook", "pagerduty"]);
+    expect(find(checks, "WEBHOOK_URL")?.seen).toBe("alerts go to 127.0.0.1:9");
+    expect(find(checks, "PAGERDUTY_ROUTING_KEY test")).toMatchObject({ status: "ok" });
+    expect(find(checks, "alerts: webhook")).toMatchObject({ status: "fault", unreadable: true });
+    expect(JSON.stringify(checks)).not.toMatch(/secretpart|MfKQ9r8G|0123456789abcdef0123/);
+    expect(find(await doctor({ env }), "WEBHOOK_URL test")).toBeUndefined();
+  });
+
   test("behavior: a budget that the beats overrun", async () => {
     const checks = await doctor({ env: { EVENTS_BEAT: "1m" } });
     expect(find(checks, "read budget")).toMatchObject({ status: "warning" });

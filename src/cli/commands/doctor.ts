@@ -1,11 +1,15 @@
 import type { Pool } from "pg";
 
+import { createPagerDutySend } from "../../alert/pagerduty.ts";
 import { createSlackSend } from "../../alert/slack.ts";
+import { createWebhookSend } from "../../alert/webhook.ts";
+import type { Clock } from "../../core/clock.ts";
 import type { Settings } from "../../core/settings.ts";
 import { endPool, openDatabase } from "../../daemon/open-database.ts";
 import type { Database } from "../../daemon/open-database.ts";
 import { sharesSessions } from "../../daemon/pooler.ts";
 import { doctorExitCode } from "../../doctor/check.ts";
+import type { SendProgramTest } from "../../doctor/check-programs.ts";
 import { formatDoctor } from "../../doctor/format-doctor.ts";
 import { runDoctor } from "../../doctor/run-doctor.ts";
 import { openStripe } from "../../sources/stripe/client.ts";
@@ -25,7 +29,7 @@ export const doctor: Command = {
     "Reads and changes nothing. Exit code 0 when nothing is in the way (warnings name weaker",
     "proofs), 2 for a fault of the set-up, 4 for something that could not be read.",
   ],
-  options: { "send-test": { type: "boolean", help: "send a test message to each Slack hook" } },
+  options: { "send-test": { type: "boolean", help: "send a test message on each way out" } },
   argsMax: 0,
   run: async (context) => {
     const settings = await context.settings();
@@ -49,6 +53,8 @@ export const doctor: Command = {
           context.flags["send-test"] === true
             ? (_hook, hookUrl) => createSlackSend(hookUrl)({ text: TEST_TEXT })
             : null,
+        sendProgramTest:
+          context.flags["send-test"] === true ? programTest(settings, context.clock) : null,
       });
       return {
         exitCode: doctorExitCode(checks),
@@ -61,6 +67,24 @@ export const doctor: Command = {
     }
   },
 };
+
+/** PagerDuty gets the end of an alert that never was: that proves the key and wakes nobody. */
+function programTest(settings: Settings, clock: Clock): SendProgramTest {
+  const { webhook, pagerDuty } = settings;
+  const about = { messageId: 0n, createdAt: clock.now() };
+  return async (channel) => {
+    if (channel === "webhook" && webhook !== null) {
+      const timestamp = about.createdAt.toISOString();
+      const event = { type: "test", timestamp, data: { text: TEST_TEXT } };
+      return createWebhookSend(webhook, clock)({ ...about, event });
+    }
+    if (channel === "pagerduty" && pagerDuty !== null) {
+      const event = { event_action: "resolve", dedup_key: "tallyd-doctor-test" };
+      return createPagerDutySend(pagerDuty)({ ...about, event });
+    }
+    return { kind: "unreachable", reason: "it is not set" };
+  };
+}
 
 /** A database out of reach is a finding of the doctor, not the end of it. */
 async function openOwn(settings: Settings, context: CommandContext): Promise<Database | Error> {
