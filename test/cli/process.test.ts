@@ -1,19 +1,21 @@
 /** Goal: the real process: exit codes, signals, kill -9, one JSON document on stdout. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { fileURLToPath } from "node:url";
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { openStage } from "../daemon/stage.ts";
 import type { TestStage } from "../daemon/stage.ts";
+import { buildBin } from "../support/built-bin.ts";
+import type { BuiltBin } from "../support/built-bin.ts";
 
-const BIN = fileURLToPath(new URL("../../src/bin.ts", import.meta.url));
 const START_MS = 30_000;
 
 let stage: TestStage;
+let bin: BuiltBin;
 const running: ChildProcess[] = [];
 beforeAll(async () => {
+  bin = await buildBin();
   stage = await openStage();
 });
 afterEach(() => {
@@ -21,6 +23,7 @@ afterEach(() => {
 });
 afterAll(async () => {
   await stage.close();
+  await bin.remove();
 });
 
 interface Started {
@@ -32,7 +35,7 @@ interface Started {
 }
 
 function tallyd(args: readonly string[], env: Readonly<Record<string, string>> = {}): Started {
-  const child = spawn(process.execPath, ["--import", "tsx", BIN, ...args], {
+  const child = spawn(process.execPath, [bin.file, ...args], {
     env: { PATH: process.env["PATH"] ?? "", ...stage.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
