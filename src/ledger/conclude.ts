@@ -48,8 +48,10 @@ export type Step =
 
 /** The stored answer of a recorded intent. */
 export function replay(intent: LedgerIntent): Payment {
-  const { intentId, chargeId } = intent;
-  return { intentId, state: "recorded", chargeId, response: intent.response ?? {}, replayed: true };
+  const { intentId } = intent;
+  const response = intent.response ?? {};
+  const chargeId = intent.chargeId ?? textField(response, "id");
+  return { intentId, state: "recorded", chargeId, response, replayed: true };
 }
 
 /** The final failure of an intent, with what is stored about it. */
@@ -122,6 +124,14 @@ async function doubt(
   );
 }
 
+/**
+ * The object that the row claims. A capture claims none: its payment is the charge's, and two rows
+ * that claim one payment look like a double booking where the table does not tell kinds apart.
+ */
+function claimOf(intent: LedgerIntent, object: StripeObject): string | null {
+  return intent.operation === "capture" ? null : object.id;
+}
+
 /** Every moment at which an object of the intent may have been made, in Unix seconds. */
 export function rangeOf(
   intent: LedgerIntent,
@@ -145,8 +155,9 @@ export async function settle(
       return { kind: "paid", payment: await record(deps, intent, object) };
     case "open": {
       const response = responseOf(object, metadataKeyOf(deps));
-      const change = { to: "in_flight", chargeId: object.id, response } as const;
-      if (intent.chargeId !== object.id || intent.state !== "in_flight") {
+      const chargeId = claimOf(intent, object);
+      const change = { to: "in_flight", chargeId, response } as const;
+      if (intent.chargeId !== chargeId || intent.state !== "in_flight") {
         if ((await moveIntent(deps, intent, change)) === null) return { kind: "again" };
       }
       throw new LedgerError("pending", `${intentId}: ${object.id} is ${verdict.status}`, {
@@ -198,7 +209,7 @@ async function record(
 ): Promise<Payment> {
   const { intentId } = intent;
   const response = responseOf(object, metadataKeyOf(deps));
-  const change = { to: "recorded", chargeId: object.id, response } as const;
+  const change = { to: "recorded", chargeId: claimOf(intent, object), response } as const;
   const moved =
     (await moveIntent(deps, intent, change)) ?? (await recordAnyway(deps, intent, change));
   if (moved !== null) {
@@ -207,7 +218,7 @@ async function record(
   }
   const row = await readIntent(deps, intentId);
   const ids = [object.id, textField(object, "latest_charge")];
-  if (row.state === "recorded" && ids.includes(row.chargeId)) return replay(row);
+  if (row.state === "recorded" && ids.includes(replay(row).chargeId)) return replay(row);
   throw new LedgerError(
     "conflict",
     `${object.id} paid for ${intentId}, whose row is ${row.state} with ${row.chargeId ?? "nothing"}`,

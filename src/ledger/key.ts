@@ -13,8 +13,10 @@ const PREFIX: Readonly<Record<Operation, string>> = {
   refund: "refund",
 };
 
-/** A card number has 12 to 19 digits, written together or in groups. */
-const DIGITS = /\d(?:[ -]?\d){11,18}/g;
+// Card numbers of the common brands, written together or in groups, and standing for themselves:
+// a time in microseconds or the digits of a UUID must not be taken for one.
+const CARD =
+  /(?<![\da-z])(?:[2456]\d{3}([ -]?)\d{4}\1\d{4}\1\d{4}|3[47]\d{2}([ -]?)\d{6}\2\d{5})(?![\da-z])/gi;
 
 /**
  * A new key: the kind of call, so that a charge and its refund can never share one, and 122 random
@@ -48,7 +50,7 @@ function faultOf(key: string, operation: Operation): string | null {
   }
   if (!/^[\x21-\x7e]+$/.test(key)) return "holds something else than visible ASCII characters";
   if (/[^\s@]+@[^\s@]+\.[^\s@]+/.test(key)) return "holds an e-mail address: use an id instead";
-  if ((key.match(DIGITS) ?? []).some(isCardNumber)) return "holds a card number: use an id instead";
+  if ((key.match(CARD) ?? []).some(isCardNumber)) return "holds a card number: use an id instead";
   const said = operationOfKey(key);
   if (said !== null && said !== operation) {
     return `is spelled as one of a ${said} and stands for a ${operation}: each needs its own`;

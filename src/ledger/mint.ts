@@ -49,7 +49,8 @@ export interface Minted {
 export async function mintIntent(tx: Db, input: MintInput): Promise<Minted> {
   const operation = input.operation ?? "charge";
   check(input);
-  const key = checkedKey(input.idempotencyKey ?? newKey(operation), operation);
+  const given = input.idempotencyKey;
+  const key = given === undefined ? newKey(operation) : checkedKey(given, operation);
   const values = await valuesOf(tx, input, { operation, key });
   const names = Object.keys(values);
   const places = names.map((name, index) =>

@@ -41,6 +41,8 @@ export interface LedgerWorld {
   readonly advance: (ms: number) => void;
   /** Lets requests that move money suffer a fault. */
   readonly fault: (fault: Fault) => void;
+  /** The next look fails as well, so that nothing is found out right away. */
+  readonly blind: () => void;
   /** Charges that succeeded, as `amount currency`. */
   readonly charges: () => Promise<readonly string[]>;
   /** Keys of the requests that were to move money, in order. */
@@ -49,6 +51,8 @@ export interface LedgerWorld {
 }
 
 export const KEY = "sk_test_0123456789abcdef";
+// Not tried again by the official client, so that one fault is one look.
+const NO_RIGHT = { error: { type: "invalid_request_error", message: "no right to read" } };
 const ACCOUNT = "acct-9";
 
 /** The official client for the stand-in. */
@@ -101,6 +105,9 @@ export async function openLedgerWorld(): Promise<LedgerWorld> {
     },
     fault: (fault) => {
       stripe.control.fault({ method: "POST", ...fault });
+    },
+    blind: () => {
+      stripe.control.fault({ kind: "respond", method: "GET", status: 403, body: NO_RIGHT });
     },
     charges: () => chargesOf(client),
     keysSent: () =>
