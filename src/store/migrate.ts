@@ -69,6 +69,12 @@ create table if not exists tallyd.derived_grant (
   grantee   text check (grantee <> ''),
   privilege text not null check (privilege <> ''),
   grantable boolean not null
+);
+-- How views of others, built on ours, are made again by the last step.
+create table if not exists tallyd.derived_dependent (
+  position  bigint generated always as identity primary key,
+  relation  text not null check (relation <> ''),
+  statement text not null check (statement <> '')
 );`;
 
 /**
@@ -157,7 +163,7 @@ async function prepareSchema(client: PoolClient): Promise<void> {
   await client.query("set local search_path = tallyd");
   await client.query("set local client_min_messages = warning");
   const done = await client.query<{ there: boolean }>(
-    "select to_regclass('tallyd.derived_grant') is not null as there",
+    "select to_regclass('tallyd.derived_dependent') is not null as there",
   );
   if (done.rows[0]?.there !== true) await client.query(BOOKKEEPING);
 }

@@ -1,5 +1,6 @@
 import type { PoolClient } from "pg";
 
+import { dropDependents, restoreDependents } from "./dependents.ts";
 import { MigrationError } from "./errors.ts";
 import { textSha256 } from "./sql-files.ts";
 import type { ViewFile } from "./sql-files.ts";
@@ -67,7 +68,7 @@ begin
        and c.relkind in ('v', 'm')
      order by c.oid desc
   loop
-    -- A view or function above it may have gone with an earlier cascade.
+    -- Views of the schema alone may lean on it: those of others are gone by now.
     execute format('drop %s if exists %s cascade', item.kind, item.name);
   end loop;
   for item in
@@ -100,10 +101,12 @@ select p.oid::regprocedure::text as signature
 
 /**
  * Drops every view of the schema and every function that the view files made. What was granted on
- * the views is kept for {@link rebuildViews}, which may come in a later transaction.
+ * the views, and views of others built on them, are kept for {@link rebuildViews}, which may come in
+ * a later transaction.
  */
 export async function dropViews(client: PoolClient): Promise<void> {
   await client.query(NOTE_GRANTS);
+  await dropDependents(client);
   await client.query(DROP_DERIVED);
 }
 
@@ -138,6 +141,7 @@ export async function rebuildViews(client: PoolClient, files: readonly ViewFile[
     }
   }
   await client.query(GIVE_GRANTS);
+  await restoreDependents(client);
   const made = (await functionSignatures(client)).filter((name) => !before.has(name));
   await client.query(
     `insert into tallyd.derived_function (position, signature)

@@ -245,6 +245,57 @@ describe("views", () => {
     }
   });
 
+  describe("views of others, built on ours", () => {
+    beforeEach(async () => {
+      await put("views/20_top.sql", "create view top as select id from first;");
+      await migrate(db.pool, { sqlDir });
+      await db.pool.query(`create schema board; create table board.note (id integer, text text);
+        insert into board.note values (1, 'mine'); insert into tallyd.first (id) values (1)`);
+      await db.pool.query(`create view board.low with (security_barrier) as
+        select t.id, n.text from tallyd.top t join board.note n using (id)`);
+      await db.pool.query("create view board.high as select text from board.low, tallyd.top");
+      await db.pool.query("comment on view board.high is $$for the 'board'$$");
+      await db.pool.query("grant select on board.high to public");
+    });
+    afterEach(() => db.pool.query("drop schema board cascade"));
+
+    const options = "select array_to_string(reloptions, ',') as value from pg_class";
+
+    test("behavior: come back with what was said about them", async () => {
+      await put("migrations/0003_name.sql", "alter table first add name text;");
+      await put("views/20_top.sql", "create view top as select name, id from first;");
+      await migrate(db.pool, { sqlDir });
+      expect(await one("select text as value from board.high")).toBe("mine");
+      expect(
+        await one("select has_table_privilege('public', 'board.high', 'select') as value"),
+      ).toBe(true);
+      expect(await one("select obj_description('board.high'::regclass) as value")).toBe(
+        "for the 'board'",
+      );
+      expect(await one(`${options} where oid = 'board.low'::regclass`)).toBe(
+        "security_barrier=true",
+      );
+      expect(await one("select count(*)::int as value from tallyd.derived_dependent")).toBe(0);
+    });
+
+    test("error: one that does not fit any more stops the upgrade and stays as it was", async () => {
+      await put("views/20_top.sql", "create view top as select id + 1 as other from first;");
+      await expect(migrate(db.pool, { sqlDir })).rejects.toThrow(/board\.low.* does not fit/);
+      expect(await one("select text as value from board.high")).toBe("mine");
+    });
+
+    test("error: what only a person can bring back stops it before anything is dropped", async () => {
+      await db.pool.query("create materialized view board.still as select id from tallyd.top");
+      await put("migrations/0003_name.sql", "alter table first add name text;");
+      await expect(migrate(db.pool, { sqlDir })).rejects.toThrow(
+        "board.still is built on tallyd's views",
+      );
+      expect(await one("select text as value from board.high")).toBe("mine");
+      await db.pool.query("drop materialized view board.still");
+      expect((await migrate(db.pool, { sqlDir })).applied).toEqual(["0003_name.sql"]);
+    });
+  });
+
   test("error: a broken view is named", async () => {
     await put("views/30_bad.sql", "create view bad as select nothing from nowhere;");
     await expect(migrate(db.pool, { sqlDir })).rejects.toThrow("sql/views/30_bad.sql failed");

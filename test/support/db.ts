@@ -53,7 +53,13 @@ export async function emptyTables(pool: Pool, tables: readonly string[]): Promis
 }
 
 // What migrations and views are noted in: without it every start builds the views anew.
-const KEPT_TABLES = ["migration", "derived_function", "derived_state", "derived_grant"];
+const KEPT_TABLES = [
+  "migration",
+  "derived_function",
+  "derived_state",
+  "derived_grant",
+  "derived_dependent",
+];
 
 /** The tables of schema `tallyd` that hold data. */
 export async function dataTables(pool: Pool): Promise<string[]> {
