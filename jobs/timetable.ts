@@ -13,6 +13,7 @@ import { judgeSources } from "./judge-sources.ts";
 import { prune } from "./prune.ts";
 import { readLocalFull } from "./read-local-full.ts";
 import { readLocal } from "./read-local.ts";
+import { remind } from "./remind.ts";
 import { resolve } from "./resolve.ts";
 import { scanChains } from "./scan-chains.ts";
 import { sweepEvents } from "./sweep-events.ts";
@@ -28,6 +29,7 @@ export function timetable(settings: Settings): readonly Job<JobDeps>[] {
     ...(settings.stripe.apiKey === null ? [] : stripe),
     ...(settings.chains.length === 0 ? [] : [scanChains(settings)]),
     resolve,
+    ...(settings.remindersMs.length === 0 ? [] : [remind]),
     deliverAlerts,
     judgeSources,
     audit(settings),

@@ -6,8 +6,11 @@ import { currencyExponent, formatAmount } from "../core/money.ts";
 import type { Document, Part } from "./document.ts";
 import { clean, clip } from "./text.ts";
 
-/** `storm`: news of many; `over`: many ended; `backlog`: what waited for a way out. */
-export type DigestKind = "storm" | "over" | "backlog";
+/**
+ * `storm`: news of many; `over`: many ended; `backlog`: what waited for a way out; `reminders`:
+ * what nobody has acknowledged.
+ */
+export type DigestKind = "storm" | "over" | "backlog" | "reminders";
 
 /** One alert inside a digest, small enough to be kept with each message. */
 export interface DigestItem {
@@ -164,6 +167,8 @@ function titleOf(digest: Digest): string {
       return `${String(total)} incidents are over${critical}`;
     case "backlog":
       return `${String(total)} alerts that waited for delivery${critical}`;
+    case "reminders":
+      return `${String(total)} critical incidents are open and not acknowledged`;
   }
 }
 

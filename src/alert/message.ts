@@ -43,16 +43,23 @@ export function incidentDocument(
   const over = word === "closed" || word === "corrected";
   return {
     title: titleOf(incident, word),
-    parts: [
-      ...leadOf(step, word),
-      { kind: "facts", facts: factsOf(incident) },
-      ...idList("Charges", incident.charges),
-      ...idList("Intents", incident.intents),
-      ...(over ? [] : nextSteps(incident)),
-      { kind: "list", title: "Look further", lines: commandsOf(incident), more: 0 },
-      ...linkOf(incident, options.publicUrl),
-    ],
+    parts: [...leadOf(step, word), ...bodyOf(incident, { over, ...options })],
   };
+}
+
+/** What every message about an incident says of it, below its first words. */
+export function bodyOf(
+  incident: Incident,
+  options: { readonly over: boolean; readonly publicUrl: string | null },
+): readonly Part[] {
+  return [
+    { kind: "facts", facts: factsOf(incident) },
+    ...idList("Charges", incident.charges),
+    ...idList("Intents", incident.intents),
+    ...(options.over ? [] : nextSteps(incident)),
+    { kind: "list", title: "Look further", lines: commandsOf(incident), more: 0 },
+    ...linkOf(incident, options.publicUrl),
+  ];
 }
 
 /** `Critical: double charge, 12.50 USD at risk`. */
@@ -77,7 +84,7 @@ function capital(word: string): string {
 }
 
 /** `, 12.50 USD at risk`; empty when no money is named. */
-function moneyWords(incident: Incident): string {
+export function moneyWords(incident: Incident): string {
   const { amountAtRisk, currency } = incident;
   if (amountAtRisk === null || currency === null || amountAtRisk <= 0n) return "";
   return `, ${formatAmount(amountAtRisk, clean(currency))} at risk`;

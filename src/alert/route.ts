@@ -160,7 +160,7 @@ function candidateOf(input: RouteInput, step: Step): readonly Candidate[] {
   if (word === null) return [];
   const severity = isOver(word) ? (step.before?.told ?? step.after.severity) : step.after.severity;
   const alone = word !== "closed" || severity === "critical";
-  return [{ step, word, severity, alone, channel: channelFor(input, step.after, severity) }];
+  return [{ step, word, severity, alone, channel: channelFor(input.hooks, step.after, severity) }];
 }
 
 /** The word to tell, or `null`: info and refreshing are quiet, and so is what was never told. */
@@ -192,8 +192,12 @@ function isNews(incident: Incident): boolean {
   return incident.status === "open" && incident.severity !== "info";
 }
 
-function channelFor(input: RouteInput, incident: Incident, severity: Severity): Channel {
-  const { slack, slackCritical } = input.hooks;
+/** The way to people that an incident's messages take. */
+export function channelFor(
+  { slack, slackCritical }: RouteInput["hooks"],
+  incident: Incident,
+  severity: Severity,
+): Channel {
   // What is wrong with a hook cannot be told through that hook.
   const broken = incident.operationId === null ? incident.evidence["channel"] : undefined;
   if (severity === "critical" && slackCritical && broken !== "slack_critical") {

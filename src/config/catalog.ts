@@ -133,6 +133,13 @@ const SERVERS: readonly CatalogEntry[] = [
     meaning: "address of PagerDuty's events; https://events.eu.pagerduty.com in the EU",
   },
   {
+    env: "REMINDERS",
+    path: "reminders",
+    default: "30m,2h,24h",
+    unit: "list",
+    meaning: "when an unacknowledged critical is told again; the last wait repeats; off = never",
+  },
+  {
     env: "PORT",
     path: "port",
     default: "4242",

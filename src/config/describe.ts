@@ -40,6 +40,7 @@ export function describeSettings(settings: Settings): Readonly<Record<string, st
     WEBHOOK_SECRET: orNotSet(settings.webhook?.secret ?? null, maskSecret),
     PAGERDUTY_ROUTING_KEY: orNotSet(settings.pagerDuty?.routingKey ?? null, maskSecret),
     PAGERDUTY_API_BASE: settings.pagerDuty?.apiBase ?? "not used",
+    REMINDERS: settings.remindersMs.map(formatDuration).join(",") || "off",
     PORT: String(settings.port),
     HOST: settings.host,
     ADMIN_PORT: String(settings.adminPort),

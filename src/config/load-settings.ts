@@ -111,6 +111,7 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
     slackCriticalWebhookUrl: slack.criticalWebhookUrl,
     webhook: webhookOf(checked.webhook),
     pagerDuty: pagerDutyOf(checked.pagerDuty),
+    remindersMs: checked.reminders,
     publicUrl: checked.publicUrl,
     port: checked.port,
     host: checked.host,

@@ -124,6 +124,7 @@ export const settingsSchema = z.strictObject({
   dataDir: withDefault("dataDir", values.text),
   resolve: withDefault("resolve", values.oneOf(["write", "suggest", "off"])),
   publicUrl: orNull(values.webAddress),
+  reminders: withDefault("reminders", values.reminders),
   timeZone: withDefault("timeZone", values.zone),
   logLevel: withDefault("logLevel", values.oneOf(["debug", "info", "warn", "error"])),
   firstLookback: withDefault("firstLookback", values.duration),

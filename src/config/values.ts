@@ -57,6 +57,23 @@ export const ladder = value(
   },
 );
 
+// A shorter wait would be over before the first message is read.
+const REMINDER_MIN_MS = MINUTE_MS;
+// The last wait repeats, so a handful says all.
+const REMINDERS_MAX = 10;
+
+/** Waits before reminders, in milliseconds, growing; `off` is none. */
+export const reminders = value(
+  `off, or 1 to ${String(REMINDERS_MAX)} growing durations from 1m, such as 30m,2h,24h`,
+  (raw) => {
+    if (raw === "off") return [];
+    const waits = splitList(raw)?.map((item) => parseDuration(item) ?? 0);
+    if (waits === undefined || waits.length === 0 || waits.length > REMINDERS_MAX) return undefined;
+    const grows = waits.every((wait, index) => index === 0 || wait > (waits[index - 1] ?? 0));
+    return grows && (waits[0] ?? 0) >= REMINDER_MIN_MS ? waits : undefined;
+  },
+);
+
 /** A whole number from 0 to `max`. */
 function wholeNumber(raw: unknown, max: number): number | undefined {
   const number = typeof raw === "string" && /^\d{1,15}$/.test(raw.trim()) ? Number(raw) : raw;

@@ -172,6 +172,8 @@ export interface Settings {
   readonly webhook: WebhookSettings | null;
   /** Critical alerts to PagerDuty; `null`: none. */
   readonly pagerDuty: PagerDutySettings | null;
+  /** Waits before reminders of an unacknowledged critical; the last one repeats. Empty: none. */
+  readonly remindersMs: readonly number[];
   /** For links in alerts; `null`: no link, the command is named instead. */
   readonly publicUrl: string | null;
   readonly port: number;

@@ -24,6 +24,8 @@ import {
 } from "../store/incidents.ts";
 import { singlesSince } from "../store/outbox.ts";
 import { withTx } from "../store/tx.ts";
+import { hooksOf } from "./hooks-of.ts";
+import { setReminders } from "./remind.ts";
 import { storable } from "./storable.ts";
 import type { ProgramSettings } from "./tell-programs.ts";
 import { tellPrograms } from "./tell-programs.ts";
@@ -34,6 +36,8 @@ export interface RecordDeps {
     readonly slackWebhookUrl: string | null;
     readonly slackCriticalWebhookUrl: string | null;
     readonly publicUrl: string | null;
+    /** Left out: nobody is reminded. */
+    readonly remindersMs?: readonly number[];
     /** Left out: no such way out. */
     readonly webhook?: ProgramSettings["webhook"];
     readonly pagerDuty?: ProgramSettings["pagerDuty"];
@@ -89,6 +93,7 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
       input.now,
     );
     await enqueueTells(tx, tells, { now: input.now, publicUrl: deps.settings.publicUrl });
+    await setReminders(tx, deps.settings.remindersMs ?? [], { steps, told, now: input.now });
     await tellPrograms(tx, programsOf(deps.settings), { steps, ...lately, now: input.now });
     return count(findings, steps, told);
   });
@@ -96,13 +101,6 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
 
 function programsOf({ webhook, pagerDuty, publicUrl }: RecordDeps["settings"]): ProgramSettings {
   return { webhook: webhook ?? null, pagerDuty: pagerDuty ?? null, publicUrl };
-}
-
-function hooksOf(settings: RecordDeps["settings"]): { slack: boolean; slackCritical: boolean } {
-  const { slackWebhookUrl, slackCriticalWebhookUrl } = settings;
-  // The same address twice is one hook: two senders would break its rate.
-  const two = slackCriticalWebhookUrl !== null && slackCriticalWebhookUrl !== slackWebhookUrl;
-  return { slack: slackWebhookUrl !== null, slackCritical: two };
 }
 
 function judgedNothing(judged: Judged): boolean {

@@ -218,6 +218,22 @@ export async function toldSince(
   return found.rows.map(({ id, flips, worsenings }) => ({ incidentId: id, flips, worsenings }));
 }
 
+/** Since when each of the incidents is open: its last opening or return. */
+export async function openSince(
+  tx: PoolClient,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Date>> {
+  const found = await tx.query<{ id: string; at: Date }>(
+    `select distinct on (e.incident_id) e.incident_id as id, e.at
+       from tallyd.incident_entry e
+      where e.incident_id = any ($1::text[])
+        and e.step in ('opened', 'reopened')
+      order by e.incident_id, e.entry_id desc`,
+    [ids],
+  );
+  return new Map(found.rows.map(({ id, at }) => [id, at]));
+}
+
 /** Inserts or replaces incidents, as many as there are. */
 export async function saveIncidents(tx: PoolClient, incidents: readonly Incident[]): Promise<void> {
   for (let from = 0; from < incidents.length; from += SAVED_AT_ONCE_MAX) {

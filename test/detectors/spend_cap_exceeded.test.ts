@@ -13,6 +13,7 @@ import { recordFindings } from "../../src/incident/record.ts";
 import { placeChanged } from "../../src/match/place.ts";
 import { withTx } from "../../src/store/tx.ts";
 import { chain, chainRow, transfer } from "../support/chain-rows.ts";
+import { emptyTables } from "../support/db.ts";
 import { testSettings } from "../support/settings.ts";
 import { openWorld } from "../support/world.ts";
 import type { World } from "../support/world.ts";
@@ -28,10 +29,15 @@ beforeAll(async () => {
 beforeEach(async () => {
   await world.reset();
   timeZone = "UTC";
-  await world.pool.query(
-    `truncate tallyd.incident, tallyd.incident_entry, tallyd.outbox, tallyd.spend_charge,
-              tallyd.spend_account, tallyd.spend_slot`,
-  );
+  await emptyTables(world.pool, [
+    "tallyd.incident",
+    "tallyd.incident_entry",
+    "tallyd.outbox",
+    "tallyd.reminder",
+    "tallyd.spend_charge",
+    "tallyd.spend_account",
+    "tallyd.spend_slot",
+  ]);
 });
 afterAll(() => world.close());
 
