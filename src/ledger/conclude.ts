@@ -221,7 +221,7 @@ async function record(
   if (row.state === "recorded" && ids.includes(replay(row).chargeId)) return replay(row);
   throw new LedgerError(
     "conflict",
-    `${object.id} paid for ${intentId}, whose row is ${row.state} with ${row.chargeId ?? "nothing"}`,
+    `${object.id} paid for ${intentId}, whose row is ${row.state} (${row.chargeId ?? "nothing"})`,
     { intentId },
   );
 }

@@ -14,6 +14,8 @@ export { LIMITS } from "./limits.ts";
 export type { Limits } from "./limits.ts";
 export { mintIntent } from "./mint.ts";
 export type { Minted, MintInput } from "./mint.ts";
+export { keyProtection, keyReusable, nextStep } from "./protection.ts";
+export type { KeyAnswer, KeyUse, NextStep, Protection } from "./protection.ts";
 export type { CallDeps } from "./stripe-call.ts";
 export type { StripeClient, StripeObject } from "./stripe-client.ts";
 export { ledgerTableSql, readIntent } from "./table.ts";

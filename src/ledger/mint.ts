@@ -21,7 +21,7 @@ export interface MintInput extends TableDeps {
   readonly currency: string;
   /** Order or invoice; also written into the payment's metadata. */
   readonly reference?: string;
-  /** The provider's customer id. */
+  /** The provider's id of the customer. */
   readonly customer?: string;
   /**
    * Further parameters of the provider's call (`payment_method`, `off_session`, …); for a refund or

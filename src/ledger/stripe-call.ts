@@ -113,7 +113,7 @@ function minorUnits(intent: LedgerIntent): number {
   if (Number.isSafeInteger(amount) && amount > 0) return amount;
   throw new LedgerError(
     "invalid",
-    `${intent.intentId} has the amount ${intent.amount}: 1 to ${Number.MAX_SAFE_INTEGER} is allowed`,
+    `${intent.intentId} has the amount ${intent.amount}: 1 to 2^53 is allowed`,
     { intentId: intent.intentId },
   );
 }
