@@ -13,21 +13,44 @@ export type Part =
       readonly lines: readonly string[];
       readonly more: number;
     }
-  | { readonly kind: "link"; readonly label: string; readonly url: string };
+  | { readonly kind: "link"; readonly label: string; readonly url: string }
+  /** What a person can do with one click; in plain text there is none of it. */
+  | { readonly kind: "buttons"; readonly block: ActionsBlock };
 
 export interface Document {
   readonly title: string;
   readonly parts: readonly Part[];
 }
 
-interface PlainText {
+export interface PlainText {
   readonly type: "plain_text";
   readonly text: string;
   readonly emoji: false;
 }
 
+export interface Button {
+  readonly type: "button";
+  readonly text: PlainText;
+  readonly action_id: string;
+  readonly value: string;
+  /** Asked before it counts. */
+  readonly confirm?: {
+    readonly title: PlainText;
+    readonly text: PlainText;
+    readonly confirm: PlainText;
+    readonly deny: PlainText;
+  };
+}
+
+export interface ActionsBlock {
+  readonly type: "actions";
+  readonly block_id: string;
+  readonly elements: Button[];
+}
+
 /** The blocks that are used here; Slack knows more. */
 export type SlackBlock =
+  | ActionsBlock
   | { readonly type: "header"; readonly text: PlainText }
   | { readonly type: "section"; readonly text: PlainText }
   | { readonly type: "section"; readonly fields: PlainText[] }
@@ -79,6 +102,8 @@ function plainLines(part: Part): readonly string[] {
       return [`${part.title}:`, ...listLines(part).map((line) => `  ${line}`)];
     case "link":
       return [`${part.label}: ${clean(part.url)}`];
+    case "buttons":
+      return [];
   }
 }
 
@@ -92,6 +117,8 @@ function blocksOf(part: Part): readonly SlackBlock[] {
       return sections([`${part.title}:`, ...listLines(part)]);
     case "link":
       return linkBlocks(part.label, part.url);
+    case "buttons":
+      return [part.block];
   }
 }
 

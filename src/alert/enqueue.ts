@@ -13,11 +13,18 @@ import { isOver } from "./route.ts";
 // what comes meanwhile: one message a minute says as much as sixty.
 const COMPANY_WAIT_MS = 60_000;
 
+export interface TellOptions {
+  readonly now: Date;
+  readonly publicUrl: string | null;
+  /** Do messages about one incident carry buttons? */
+  readonly buttons?: boolean;
+}
+
 /** Puts what is to be told into the outbox, inside the transaction of the incidents. */
 export async function enqueueTells(
   tx: PoolClient,
   tells: readonly Tell[],
-  options: { readonly now: Date; readonly publicUrl: string | null },
+  options: TellOptions,
 ): Promise<void> {
   for (const tell of tells) {
     if (tell.kind === "single") await enqueueSingle(tx, tell, options);
@@ -28,7 +35,7 @@ export async function enqueueTells(
 async function enqueueSingle(
   tx: PoolClient,
   tell: Extract<Tell, { kind: "single" }>,
-  options: { readonly now: Date; readonly publicUrl: string | null },
+  options: TellOptions,
 ): Promise<void> {
   const { channel, severity, step, word, patient } = tell;
   const item = digestItem(step.after, { first: word === "opened", over: isOver(word) });

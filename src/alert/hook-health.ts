@@ -5,7 +5,9 @@ import { readHooks } from "../store/hooks.ts";
 import type { Db } from "../store/pool.ts";
 import { wayWords } from "./way-words.ts";
 
-/** `paused`: the other side asked to wait. `failing`: it does not answer well. `dead`: the hook is gone. */
+/**
+ * `paused`: the other side asked to wait. `failing`: it does not answer well. `dead`: it is gone.
+ */
 export type HookState = "ok" | "paused" | "failing" | "dead";
 
 export interface HookHealth {

@@ -2,6 +2,7 @@
 import type { Code } from "../core/finding.ts";
 import type { Incident, Step } from "../core/incident.ts";
 import { formatAmount } from "../core/money.ts";
+import { BUTTON_ACTIONS, actionsBlock } from "./buttons.ts";
 import type { Document, Part } from "./document.ts";
 import { clean, clip } from "./text.ts";
 
@@ -37,7 +38,7 @@ const ID_CHARS_MAX = 120;
 export function incidentDocument(
   step: Step,
   word: Word,
-  options: { readonly publicUrl: string | null },
+  options: { readonly publicUrl: string | null; readonly buttons?: boolean },
 ): Document {
   const incident = step.after;
   const over = word === "closed" || word === "corrected";
@@ -50,7 +51,12 @@ export function incidentDocument(
 /** What every message about an incident says of it, below its first words. */
 export function bodyOf(
   incident: Incident,
-  options: { readonly over: boolean; readonly publicUrl: string | null },
+  options: {
+    readonly over: boolean;
+    readonly publicUrl: string | null;
+    /** For people on Slack: may they act with a click? */
+    readonly buttons?: boolean;
+  },
 ): readonly Part[] {
   return [
     { kind: "facts", facts: factsOf(incident) },
@@ -59,6 +65,7 @@ export function bodyOf(
     ...(options.over ? [] : nextSteps(incident)),
     { kind: "list", title: "Look further", lines: commandsOf(incident), more: 0 },
     ...linkOf(incident, options.publicUrl),
+    ...(options.buttons === true && !options.over ? [buttonsPart(incident)] : []),
   ];
 }
 
@@ -167,6 +174,11 @@ function commandsOf(incident: Incident): readonly string[] {
   const subject = [...incident.charges, ...incident.intents].find((id) => SHELL_SAFE.test(id));
   const explain = subject === undefined ? [] : [`tallyd explain ${subject}`];
   return [`tallyd incidents show ${incident.id}`, ...explain];
+}
+
+function buttonsPart({ id, code }: Incident): Part {
+  const block = actionsBlock({ id, isDouble: code === "double_charge" }, BUTTON_ACTIONS);
+  return { kind: "buttons", block };
 }
 
 function linkOf(incident: Incident, publicUrl: string | null): readonly Part[] {

@@ -8,6 +8,7 @@ export function secretsOf(settings: Settings): string[] {
     ...settings.stripe.webhookSecrets,
     settings.slackWebhookUrl,
     settings.slackCriticalWebhookUrl,
+    settings.slackSigningSecret,
     settings.webhook?.url ?? null,
     settings.webhook?.secret ?? null,
     settings.pagerDuty?.routingKey ?? null,

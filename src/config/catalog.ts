@@ -101,6 +101,16 @@ const SERVERS: readonly CatalogEntry[] = [
     secret: "hook",
   },
   {
+    env: "SLACK_SIGNING_SECRET",
+    path: "slack.signingSecret",
+    default: null,
+    defaultNote: "messages have no buttons",
+    unit: "text",
+    meaning:
+      "signing secret of your Slack app: alerts get buttons, POST /slack/actions takes clicks",
+    secret: "whole",
+  },
+  {
     env: "WEBHOOK_URL",
     path: "webhook.url",
     default: null,
@@ -133,6 +143,13 @@ const SERVERS: readonly CatalogEntry[] = [
     meaning: "address of PagerDuty's events; https://events.eu.pagerduty.com in the EU",
   },
   {
+    env: "DIGEST_AT",
+    path: "digestAt",
+    default: "09:00",
+    unit: "text",
+    meaning: "time of day, in TIME_ZONE, of the daily digest about the day before; off = never",
+  },
+  {
     env: "REMINDERS",
     path: "reminders",
     default: "30m,2h,24h",
@@ -144,7 +161,7 @@ const SERVERS: readonly CatalogEntry[] = [
     path: "port",
     default: "4242",
     unit: "number",
-    meaning: "public port: POST /webhooks/stripe and nothing else; 0 = any free one",
+    meaning: "public port: POST /webhooks/stripe (and /slack/actions, if set); 0 = any free one",
   },
   {
     env: "HOST",

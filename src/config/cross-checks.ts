@@ -111,6 +111,9 @@ export function hints(settings: CheckedSettings): string[] {
   if (url?.startsWith("http:") === true && !isLoopback(new URL(url).hostname)) {
     found.push("WEBHOOK_URL: http:// sends alerts unencrypted; use https://");
   }
+  if (slack.signingSecret !== null && slack.webhookUrl === null) {
+    found.push("SLACK_SIGNING_SECRET: set without SLACK_WEBHOOK_URL; no message carries buttons");
+  }
   if (slack.webhookUrl === null && slack.criticalWebhookUrl !== null) {
     found.push("SLACK_CRITICAL_WEBHOOK_URL: set without SLACK_WEBHOOK_URL; warnings go to the log");
   }

@@ -125,6 +125,7 @@ export const settingsSchema = z.strictObject({
   resolve: withDefault("resolve", values.oneOf(["write", "suggest", "off"])),
   publicUrl: orNull(values.webAddress),
   reminders: withDefault("reminders", values.reminders),
+  digestAt: withDefault("digestAt", values.wallTime),
   timeZone: withDefault("timeZone", values.zone),
   logLevel: withDefault("logLevel", values.oneOf(["debug", "info", "warn", "error"])),
   firstLookback: withDefault("firstLookback", values.duration),
@@ -135,6 +136,7 @@ export const settingsSchema = z.strictObject({
     .strictObject({
       webhookUrl: orNull(values.webAddress),
       criticalWebhookUrl: orNull(values.webAddress),
+      signingSecret: orNull(values.slackSigningSecret),
     })
     .prefault({}),
   webhook: z

@@ -74,6 +74,12 @@ export const reminders = value(
   },
 );
 
+/** A wall time as `HH:MM`; `off` is `null`. */
+export const wallTime = value<string | null>("off, or a time of day such as 09:00", (raw) => {
+  if (raw === "off") return null;
+  return typeof raw === "string" && /^([01]\d|2[0-3]):[0-5]\d$/.test(raw) ? raw : undefined;
+});
+
 /** A whole number from 0 to `max`. */
 function wholeNumber(raw: unknown, max: number): number | undefined {
   const number = typeof raw === "string" && /^\d{1,15}$/.test(raw.trim()) ? Number(raw) : raw;
@@ -153,6 +159,11 @@ export const webhookSecrets = value(
     if (secrets === undefined || secrets.length === 0) return undefined;
     return secrets.every((secret) => /^whsec_[\x21-\x7e]+$/.test(secret)) ? secrets : undefined;
   },
+);
+
+/** As Slack shows it under Basic Information. */
+export const slackSigningSecret = value("a signing secret of 32 hexadecimal digits", (raw) =>
+  typeof raw === "string" && /^[0-9a-f]{32}$/.test(raw.trim()) ? raw.trim() : undefined,
 );
 
 // Standard Webhooks: the key has between 24 and 64 bytes.

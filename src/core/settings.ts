@@ -168,12 +168,16 @@ export interface Settings {
   readonly chains: readonly ChainSettings[];
   readonly slackWebhookUrl: string | null;
   readonly slackCriticalWebhookUrl: string | null;
+  /** Of the Slack app: messages have buttons, and their clicks are taken; `null`: neither. */
+  readonly slackSigningSecret: string | null;
   /** Signed HTTP messages to a program of the team's; `null`: none. */
   readonly webhook: WebhookSettings | null;
   /** Critical alerts to PagerDuty; `null`: none. */
   readonly pagerDuty: PagerDutySettings | null;
   /** Waits before reminders of an unacknowledged critical; the last one repeats. Empty: none. */
   readonly remindersMs: readonly number[];
+  /** Wall time of the daily digest, `HH:MM` in `timeZone`; `null`: none. */
+  readonly digestAt: string | null;
   /** For links in alerts; `null`: no link, the command is named instead. */
   readonly publicUrl: string | null;
   readonly port: number;

@@ -1,6 +1,7 @@
 /** `tallyd run`: open, listen, schedule, wait for the signal, stop in order. */
 import { timetable } from "../../jobs/timetable.ts";
 import { hookHealth, wayFaults } from "../alert/hook-health.ts";
+import { responseOrigins } from "../alert/slack-response.ts";
 import { maskDatabaseUrl } from "../config/mask.ts";
 import { UnreadableError } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
@@ -11,6 +12,7 @@ import type { Listening } from "../http/listen.ts";
 import { createMetrics, createProcessMetrics } from "../http/metrics.ts";
 import { readiness } from "../http/readiness.ts";
 import type { Readiness } from "../http/readiness.ts";
+import type { SlackActions } from "../http/slack-actions.ts";
 import { startWebhookServer } from "../http/webhook-server.ts";
 import type { WebhookServer } from "../http/webhook-server.ts";
 import { jobHealth } from "../scheduler/health.ts";
@@ -191,7 +193,8 @@ async function assemble(tallyd: Tallyd, pipeline: Pipeline, version: string): Pr
 /** A port that cannot be had is a fault of the settings, whoever meets it. */
 async function startWebhooks(tallyd: Tallyd, pipeline: Pipeline): Promise<WebhookServer> {
   const { host, port, stripe } = tallyd.settings;
-  const deps = { ...tallyd, settings: stripe, onStored: pipeline.wake };
+  const slackActions = slackActionsOf(tallyd);
+  const deps = { ...tallyd, settings: stripe, onStored: pipeline.wake, slackActions };
   try {
     return await startWebhookServer(deps, { host, port });
   } catch (error) {
@@ -199,6 +202,14 @@ async function startWebhooks(tallyd: Tallyd, pipeline: Pipeline): Promise<Webhoo
     if (!(cause instanceof Error)) throw error;
     throw addressError(cause, { host, port, settings: { host: "HOST", port: "PORT" } });
   }
+}
+
+function slackActionsOf(tallyd: Tallyd): SlackActions | null {
+  const { settings, pool, clock, now, log } = tallyd;
+  const { slackSigningSecret: signingSecret, slackWebhookUrl, slackCriticalWebhookUrl } = settings;
+  if (signingSecret === null) return null;
+  const origins = responseOrigins([slackWebhookUrl, slackCriticalWebhookUrl]);
+  return { pool, clock, now, log, signingSecret, origins, programs: settings };
 }
 
 async function startAdmin(

@@ -24,8 +24,13 @@ export async function checkSlack(settings: Settings, sendTest: SendTest | null):
     const advice = "make a new incoming webhook and set its address";
     checks.push(outcomeCheck(name, await sendTest(hook, url), advice));
   }
-  if (checks.length > 0) return checks;
+  if (settings.slackSigningSecret !== null) {
+    const where = "the Slack app's Request URL must be https://YOUR_HOST/slack/actions";
+    checks.push(fine("SLACK_SIGNING_SECRET", "alerts carry buttons", where));
+  }
+  if (slackWebhookUrl !== null || slackCriticalWebhookUrl !== null) return checks;
   return [
+    ...checks,
     told("Slack", "warning", {
       seen: "SLACK_WEBHOOK_URL is not set",
       meaning: "alerts go to the log alone",

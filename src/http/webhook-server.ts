@@ -1,6 +1,6 @@
 /**
- * The public port: `POST /webhooks/stripe` and nothing else. All it knows about a delivery is its
- * raw bytes; the rest is src/ingest.
+ * The public port: `POST /webhooks/stripe`, with a Slack app `POST /slack/actions` too, and nothing
+ * else. All it knows about a delivery is its raw bytes; the rest is src/ingest.
  */
 import express from "express";
 import type { Express, NextFunction, Request, Response } from "express";
@@ -14,6 +14,8 @@ import type { Answer, ReceiveDeps } from "../ingest/receive.ts";
 import { TallyBuffer } from "../ingest/tally-buffer.ts";
 import { insertEvents } from "../store/inbox.ts";
 import { listen } from "./listen.ts";
+import type { SlackActions } from "./slack-actions.ts";
+import { mountSlackActions } from "./slack-actions.ts";
 
 /** What the server needs. */
 export interface WebhookServerDeps {
@@ -23,6 +25,8 @@ export interface WebhookServerDeps {
   readonly log: Log;
   /** Called after a commit that left something to apply: wake whoever applies. */
   readonly onStored: () => void;
+  /** Takes clicks in Slack; left out: that path is as unknown as any other. */
+  readonly slackActions?: SlackActions | null;
 }
 
 /** A running server. */
@@ -48,27 +52,42 @@ export async function startWebhookServer(
     insertEvents(deps.pool, { events, via: "webhook", now: deps.clock.now() }),
   );
   let closing = false;
-  const app = webhookApp({ ...deps, tallies, commit }, () => closing);
+  let answered = (): Promise<void> => Promise.resolve();
+  const app = webhookApp(
+    { ...deps, tallies, commit },
+    {
+      isClosing: () => closing,
+      mount: (app) => {
+        const { slackActions } = deps;
+        if (slackActions) answered = mountSlackActions(app, slackActions);
+      },
+    },
+  );
   const server = await listen(app, { ...options, settings: { host: "HOST", port: "PORT" } });
   return {
     port: server.port,
     close: async () => {
       closing = true;
       await server.close(DRAIN_MAX_MS);
+      await answered();
       await tallies.flush();
     },
   };
 }
 
-function webhookApp(deps: ReceiveDeps, isClosing: () => boolean): Express {
+function webhookApp(
+  deps: ReceiveDeps,
+  more: { readonly isClosing: () => boolean; readonly mount: (app: Express) => void },
+): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.use((_request, response, next) => {
     // A kept connection would hold up the drain.
-    if (isClosing()) response.set("Connection", "close");
+    if (more.isClosing()) response.set("Connection", "close");
     next();
   });
+  more.mount(app);
   app.post(
     WEBHOOK_PATH,
     // Every content type is read, so that the refusal can name it.

@@ -7,6 +7,7 @@ import type { Incident, IncidentStatus } from "../core/incident.ts";
 import { verdictOf } from "../core/incident.ts";
 import { addEntries, failedRefundsOf, lockIncident, saveIncidents } from "../store/incidents.ts";
 import { withTx } from "../store/tx.ts";
+import { hasMark } from "../store/incident-list.ts";
 import type { ProgramSettings } from "./tell-programs.ts";
 import { tellProgramsOfAct } from "./tell-programs.ts";
 
@@ -17,6 +18,8 @@ export interface Act {
   /** `null`: nothing was said. */
   readonly note: string | null;
   readonly now: Date;
+  /** Of a request that may come again: an act with a mark that is known changes nothing. */
+  readonly mark?: string;
   /** Programs that are told of it; left out: none. */
   readonly programs?: ProgramSettings;
 }
@@ -27,7 +30,7 @@ const NOTE_CHARS_MAX = 4_000;
 
 /** Marks an incident as seen. Throws `RequestError` when there is none, or it is closed. */
 export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
-  return withTx(pool, async (tx) => {
+  return withLock(pool, act, async (tx) => {
     const before = await openIncident(tx, act, "acknowledged");
     const after: Incident = { ...before, status: "acknowledged", mutedUntil: null, verdict: null };
     return keep(tx, act, { before: before.status, after, step: "acknowledged", evidence: {} });
@@ -47,7 +50,7 @@ export async function mute(
     const hint = "a time to come is allowed";
     throw new RequestError("not_possible", `--until ${until.toISOString()} has passed`, [hint]);
   }
-  return withTx(pool, async (tx) => {
+  return withLock(pool, act, async (tx) => {
     const before = await openIncident(tx, act, "muted");
     const verdict = await verdictNow(tx, before);
     const after: Incident = { ...before, status: "muted", mutedUntil: until, verdict };
@@ -62,7 +65,7 @@ export async function mute(
  * `RequestError` when there is no such incident.
  */
 export async function closeByPerson(pool: Pool, act: Act): Promise<Incident> {
-  return withTx(pool, async (tx) => {
+  return withLock(pool, act, async (tx) => {
     const before = await existing(tx, act.id);
     const verdict = await verdictNow(tx, before);
     const after: Incident = {
@@ -70,6 +73,21 @@ export async function closeByPerson(pool: Pool, act: Act): Promise<Incident> {
       ...{ status: "closed", closedBy: "person", closedAt: act.now, mutedUntil: null, verdict },
     };
     return keep(tx, act, { before: before.status, after, step: "closed", evidence: {} });
+  });
+}
+
+/** Runs `work` unless the same request was carried out before. */
+async function withLock(
+  pool: Pool,
+  { id, mark }: Act,
+  work: (tx: PoolClient) => Promise<Incident>,
+): Promise<Incident> {
+  return withTx(pool, async (tx) => {
+    if (mark === undefined) return work(tx);
+    // Under the lock, so that of two at once the second sees the first one's line.
+    const incident = await lockIncident(tx, id);
+    if (incident !== null && (await hasMark(tx, id, mark))) return incident;
+    return work(tx);
   });
 }
 
@@ -105,7 +123,8 @@ async function keep(
   const { after, step } = change;
   const amountAtRisk = after.amountAtRisk === null ? null : String(after.amountAtRisk);
   const facts = { severity: after.severity, charges: after.charges.slice(0, 20), amountAtRisk };
-  const evidence = { from: change.before, ...facts, ...change.evidence };
+  const mark = act.mark === undefined ? {} : { mark: act.mark };
+  const evidence = { from: change.before, ...facts, ...change.evidence, ...mark };
   const actor = fit(act.actor, ACTOR_CHARS_MAX) || "unknown";
   const note = act.note === null ? null : fit(act.note, NOTE_CHARS_MAX);
   await saveIncidents(tx, [after]);

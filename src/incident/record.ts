@@ -14,14 +14,13 @@ import { foldFindings } from "../detect/fold.ts";
 import type { IncidentEntry } from "../store/incidents.ts";
 import {
   addEntries,
-  correctionsOf,
   failedRefundsOf,
   loadByCharges,
   loadIncidents,
   lockIncidents,
   saveIncidents,
-  toldSince,
 } from "../store/incidents.ts";
+import { correctionsOf, toldSince } from "../store/incident-facts.ts";
 import { singlesSince } from "../store/outbox.ts";
 import { withTx } from "../store/tx.ts";
 import { hooksOf } from "./hooks-of.ts";
@@ -38,6 +37,8 @@ export interface RecordDeps {
     readonly publicUrl: string | null;
     /** Left out: nobody is reminded. */
     readonly remindersMs?: readonly number[];
+    /** Left out: messages carry no buttons. */
+    readonly slackSigningSecret?: string | null;
     /** Left out: no such way out. */
     readonly webhook?: ProgramSettings["webhook"];
     readonly pagerDuty?: ProgramSettings["pagerDuty"];
@@ -92,7 +93,9 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
       steps.flatMap((step) => entryOf(step, told)),
       input.now,
     );
-    await enqueueTells(tx, tells, { now: input.now, publicUrl: deps.settings.publicUrl });
+    const { publicUrl, slackSigningSecret } = deps.settings;
+    const buttons = (slackSigningSecret ?? null) !== null;
+    await enqueueTells(tx, tells, { now: input.now, publicUrl, buttons });
     await setReminders(tx, deps.settings.remindersMs ?? [], { steps, told, now: input.now });
     await tellPrograms(tx, programsOf(deps.settings), { steps, ...lately, now: input.now });
     return count(findings, steps, told);

@@ -94,6 +94,19 @@ export async function readEntries(db: Db, id: string): Promise<readonly EntryRow
   return found.rows;
 }
 
+/** Is there a line in an incident's history that carries this mark? */
+export async function hasMark(db: Db, id: string, mark: string): Promise<boolean> {
+  const found = await db.query(
+    `select 1
+       from tallyd.incident_entry e
+      where e.incident_id = $1
+        and e.evidence ->> 'mark' = $2
+      limit 1`,
+    [id, mark],
+  );
+  return found.rows.length > 0;
+}
+
 /**
  * How many incidents make exit code 3 (README.md, outside contract): open or acknowledged ones of
  * severity

@@ -30,7 +30,10 @@ function incidentOf(change: Partial<Finding> = {}): Incident {
 
 /** Every text object of the blocks. */
 function textsOf(document: Document): { type: string; text: string }[] {
-  return toBlocks(document).flatMap((block) => ("fields" in block ? block.fields : [block.text]));
+  return toBlocks(document).flatMap((block) => {
+    if (block.type === "actions") return block.elements.map((button) => button.text);
+    return "fields" in block ? block.fields : [block.text];
+  });
 }
 
 describe("an incident's message", () => {

@@ -264,6 +264,14 @@ describe("loadSettings", () => {
     expect(faultsOf({ PAGERDUTY_ROUTING_KEY: "short" })[0]).toMatch(/32 letters and digits/);
   });
 
+  test("behavior: Slack's signing secret has 32 hexadecimal digits", () => {
+    const secret = "8f742231b10e8888abcd99aa00bb85a5";
+    const settings = load({ SLACK_SIGNING_SECRET: secret });
+    expect(settings.slackSigningSecret).toBe(secret);
+    expect(settings.warnings).toEqual([expect.stringContaining("no message carries buttons")]);
+    expect(faultsOf({ SLACK_SIGNING_SECRET: "xoxb-1" })[0]).toMatch(/32 hexadecimal digits/);
+  });
+
   test("behavior: unknown names of the environment only warn", () => {
     const { warnings } = load({ STRIPE_API_KEYS: "x", TALLYD_FOO: "1", OTHER: "y" });
     expect(warnings).toHaveLength(2);

@@ -7,6 +7,9 @@ const FIELD_TEXT_MAX = 2_000;
 const ACTIONS_MAX = 25;
 const CONTEXT_MAX = 10;
 const BUTTON_TEXT_MAX = 75;
+const CONFIRM_TITLE_MAX = 100;
+const CONFIRM_TEXT_MAX = 300;
+const CONFIRM_BUTTON_MAX = 30;
 const URL_MAX = 3_000;
 const ID_MAX = 255;
 const VALUE_MAX = 2_000;
@@ -47,6 +50,17 @@ function buttonFault(value: unknown): string | null {
     stringFault(value["url"], "url", URL_MAX),
     stringFault(value["value"], "value", VALUE_MAX),
     stringFault(value["action_id"], "action_id", ID_MAX),
+    value["confirm"] === undefined ? null : confirmFault(value["confirm"]),
+  ]);
+}
+
+function confirmFault(value: unknown): string | null {
+  if (!isThing(value)) return "confirm must be an object";
+  return firstFault([
+    textFault(value["title"], CONFIRM_TITLE_MAX, PLAIN_TEXT),
+    textFault(value["text"], CONFIRM_TEXT_MAX, ANY_TEXT),
+    textFault(value["confirm"], CONFIRM_BUTTON_MAX, PLAIN_TEXT),
+    textFault(value["deny"], CONFIRM_BUTTON_MAX, PLAIN_TEXT),
   ]);
 }
 

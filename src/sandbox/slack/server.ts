@@ -2,6 +2,8 @@ import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { blocksFault } from "./block-rules.ts";
+import { createResponseUrls } from "./interactions.ts";
+import type { ResponseUrls } from "./interactions.ts";
 
 /**
  * How the catcher answers.
@@ -71,6 +73,8 @@ export interface SlackSandbox {
   /** A webhook address on it. */
   readonly webhookUrl: string;
   readonly control: SlackControl;
+  /** Where clicks are answered. */
+  readonly responses: ResponseUrls;
   readonly close: () => Promise<void>;
 }
 
@@ -231,11 +235,17 @@ async function readBody(incoming: IncomingMessage): Promise<string> {
 
 async function handle(
   channel: Channel,
+  responses: ResponseUrls,
   incoming: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const body = await readBody(incoming);
   const path = incoming.url ?? "/";
+  if (path.startsWith("/actions/") && incoming.method === "POST") {
+    const { status, answer } = responses.take(path, parsePayload(body));
+    response.writeHead(status, { "content-type": "text/plain" }).end(answer);
+    return;
+  }
   if (incoming.method !== "POST" || !path.startsWith("/services/")) {
     response.writeHead(404, { "content-type": "text/plain" }).end("no_service");
     return;
@@ -262,8 +272,9 @@ function listen(server: Server, port: number, host: string): Promise<number> {
 /** Starts a stand-in for Slack's incoming webhooks. Rejects when the port is taken. */
 export async function startSlackSandbox(options: SlackSandboxOptions = {}): Promise<SlackSandbox> {
   const channel = new Channel(options);
+  const responses = createResponseUrls();
   const server = createServer((incoming, response) => {
-    handle(channel, incoming, response).catch(() => {
+    handle(channel, responses, incoming, response).catch(() => {
       response.destroy();
     });
   });
@@ -275,6 +286,7 @@ export async function startSlackSandbox(options: SlackSandboxOptions = {}): Prom
     port,
     webhookUrl: `${url}${WEBHOOK_PATH}`,
     control: channel,
+    responses,
     close: () =>
       new Promise((resolve) => {
         server.close(() => {
