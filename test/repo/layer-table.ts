@@ -2,7 +2,7 @@
 
 /** What the files of one folder may import from other folders. */
 export interface Layer {
-  /** Folders; "everything" is all but `sandbox`, `demo`, `jobs`, `ledger`, to be named. */
+  /** Folders; "everything" is all but `sandbox`, `demo`, `jobs` and libraries, to be named. */
   readonly may: readonly string[] | "everything";
   /** Folders of which only types may be imported; the caller hands in the thing itself. */
   readonly types?: readonly string[];
@@ -65,6 +65,10 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
   ledger: {
     may: ["core"],
     why: "The writer's side, a library of its own: shared code would make both sides share a bug.",
+  },
+  gateway: {
+    may: ["core"],
+    why: "The seller's side, a library of its own: it runs in a program that has no daemon.",
   },
   sandbox: {
     may: ["core"],

@@ -15,6 +15,7 @@ import {
   declarePaymentIdentifierExtension,
 } from "@x402/extensions/payment-identifier";
 import express from "express";
+import type { RequestHandler } from "express";
 import { createWalletClient, defineChain, http, publicActions } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 
@@ -47,8 +48,8 @@ export interface Shop {
 // Longer than any local block takes, also on a machine under full load.
 const PATIENCE_MS = 10_000;
 
-/** Opens a shop. */
-export async function openShop(evm: ChainWorld): Promise<Shop> {
+/** Opens a shop; `front` stands in front of the official middleware. */
+export async function openShop(evm: ChainWorld, front?: RequestHandler): Promise<Shop> {
   const network: Network = `eip155:${String(evm.anvil.chainId)}`;
   const batcher = await evm.chain.deployBatcher();
   const code = await evm.anvil.rpc("eth_getCode", [batcher, "latest"]);
@@ -63,6 +64,7 @@ export async function openShop(evm: ChainWorld): Promise<Shop> {
   const extensions = { [PAYMENT_IDENTIFIER]: declarePaymentIdentifierExtension() };
   let served = 0;
   const app = express();
+  if (front !== undefined) app.use(front);
   app.use(paymentMiddleware({ [`GET ${GOODS}`]: { accepts, extensions } }, seller));
   app.get(GOODS, (_request, response) => {
     served += 1;

@@ -8,6 +8,8 @@ import { isEIP3009Payload } from "@x402/evm";
 import type { ExactEvmPayloadV2 } from "@x402/evm";
 import { appendPaymentIdentifierToExtensions } from "@x402/extensions/payment-identifier";
 
+import type { RequestHandler } from "express";
+
 import type { Authorization } from "../../../src/sandbox/chain/local-types.ts";
 import type { ChainWorld } from "../chain-world.ts";
 import { openLine } from "./line.ts";
@@ -52,9 +54,9 @@ export interface X402World {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the world on a chain. */
-export async function openX402World(evm: ChainWorld): Promise<X402World> {
-  const shop = await openShop(evm);
+/** Opens the world on a chain; `front` stands in front of the official middleware. */
+export async function openX402World(evm: ChainWorld, front?: RequestHandler): Promise<X402World> {
+  const shop = await openShop(evm, front);
   const line = await openLine(shop.url);
   const signed: Signed[] = [];
   let paymentId: string | undefined;

@@ -1,0 +1,159 @@
+/** Holds an answer back until it is stored, and sends stored ones. */
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+
+import type { Problem } from "./problem.ts";
+import type { Answer } from "./store.ts";
+
+/** What is kept of an answer, in bytes. */
+export interface AnswerLimits {
+  readonly answerBytesMax: number;
+  readonly answerHeaderBytesMax: number;
+}
+
+// Of this connection and moment; or of a session, which a replay must not hand out again.
+const NOT_KEPT: ReadonlySet<string> = new Set([
+  ...["connection", "keep-alive", "transfer-encoding", "content-length", "date", "trailer"],
+  ...["upgrade", "proxy-authenticate", "set-cookie"],
+]);
+
+type Write = (chunk: Uint8Array) => boolean;
+
+/**
+ * Holds the answer back until `onEnd` is through. `onEnd` gets it as it was written (its body `null`
+ * when it was too large to hold and went out already) and may put a problem in its place.
+ */
+export function holdAnswer(
+  response: ServerResponse,
+  limits: AnswerLimits,
+  onEnd: (answer: Answer) => Promise<Problem | null>,
+): void {
+  const { writeHead, write, end, flushHeaders } = response;
+  const send: Write = (chunk) => {
+    // Node writes the head along with the first chunk, through this very method.
+    Object.assign(response, { writeHead, flushHeaders });
+    return write.call(response, chunk, "utf8");
+  };
+  const body = bodyOf(limits.answerBytesMax, send);
+  let ended = false;
+  const finish = async (): Promise<void> => {
+    const held = body.held();
+    const headers = keptHeaders(response.getHeaders());
+    const small = Buffer.byteLength(JSON.stringify(headers)) <= limits.answerHeaderBytesMax;
+    const kept = small ? held : null;
+    const instead = await onEnd({ status: response.statusCode, headers, body: kept });
+    Object.assign(response, { writeHead, write, end, flushHeaders });
+    if (instead !== null && held !== null) {
+      sendProblem(response, instead);
+      return;
+    }
+    response.end(held ?? undefined);
+  };
+  Object.assign(response, {
+    writeHead: (status: number, ...rest: readonly unknown[]) => {
+      setHead(response, status, rest);
+      return response;
+    },
+    flushHeaders: () => undefined,
+    write: (chunk: unknown, ...rest: readonly unknown[]) => {
+      if (!ended) body.add(chunk, rest);
+      callBack(rest);
+      return true;
+    },
+    end: (...parts: readonly unknown[]) => {
+      if (ended) return response;
+      ended = true;
+      if (typeof parts[0] !== "function") body.add(parts[0], parts.slice(1));
+      callBack(parts);
+      // What finish awaits never rejects: see the caller's onEnd.
+      void finish();
+      return response;
+    },
+  });
+}
+
+interface HeldBody {
+  readonly add: (chunk: unknown, rest: readonly unknown[]) => void;
+  /** `null`: it was too large, and went out. */
+  readonly held: () => Buffer | null;
+}
+
+function bodyOf(bytesMax: number, send: Write): HeldBody {
+  let chunks: Buffer[] | null = [];
+  let bytes = 0;
+  return {
+    add: (chunk, rest) => {
+      const data = bufferOf(chunk, rest[0]);
+      if (data === null) return;
+      if (chunks === null) {
+        send(data);
+        return;
+      }
+      chunks.push(data);
+      bytes += data.length;
+      if (bytes <= bytesMax) return;
+      const all = Buffer.concat(chunks);
+      chunks = null;
+      send(all);
+    },
+    held: () => (chunks === null ? null : Buffer.concat(chunks)),
+  };
+}
+
+function bufferOf(chunk: unknown, encoding: unknown): Buffer | null {
+  if (typeof chunk === "string") {
+    return Buffer.from(chunk, typeof encoding === "string" ? (encoding as BufferEncoding) : "utf8");
+  }
+  return chunk instanceof Uint8Array ? Buffer.from(chunk) : null;
+}
+
+function callBack(parts: readonly unknown[]): void {
+  const last = parts.at(-1);
+  if (typeof last === "function") queueMicrotask(last as () => void);
+}
+
+/** What `writeHead` says: status, perhaps its words, headers as an object or as a flat list. */
+function setHead(response: ServerResponse, status: number, rest: readonly unknown[]): void {
+  response.statusCode = status;
+  if (typeof rest[0] === "string") response.statusMessage = rest[0];
+  const headers = rest.find((one) => typeof one === "object" && one !== null);
+  if (headers === undefined) return;
+  const pairs = Array.isArray(headers) ? pairsOf(headers) : Object.entries(headers);
+  for (const [name, value] of pairs) {
+    if (value !== undefined) response.setHeader(name, value as string | readonly string[]);
+  }
+}
+
+function pairsOf(list: readonly unknown[]): (readonly [string, unknown])[] {
+  return list.flatMap((name, index) =>
+    index % 2 === 0 && typeof name === "string" ? [[name, list[index + 1]] as const] : [],
+  );
+}
+
+function keptHeaders(headers: OutgoingHttpHeaders): Answer["headers"] {
+  const kept: Record<string, string | readonly string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || NOT_KEPT.has(name.toLowerCase())) continue;
+    kept[name.toLowerCase()] = typeof value === "number" ? String(value) : value;
+  }
+  return kept;
+}
+
+/** Sends a stored answer; a header says that it is one. */
+export function replayAnswer(response: ServerResponse, answer: Answer): void {
+  response.statusCode = answer.status;
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+  response.setHeader("Idempotent-Replayed", "true");
+  response.end(answer.body ?? undefined);
+}
+
+/** Answers with a refusal; what others set for another answer is taken back. */
+export function sendProblem(response: ServerResponse, problem: Problem): void {
+  if (response.headersSent) return;
+  for (const name of ["etag", "content-length", "payment-required"]) response.removeHeader(name);
+  const { code, status, title, detail, retryAfterS } = problem;
+  response.statusCode = status;
+  response.setHeader("Content-Type", "application/problem+json");
+  response.setHeader("Cache-Control", "no-store");
+  if (retryAfterS !== null) response.setHeader("Retry-After", String(retryAfterS));
+  response.end(JSON.stringify({ type: `urn:tallyd:gateway:${code}`, title, status, detail, code }));
+}
