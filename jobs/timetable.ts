@@ -7,6 +7,7 @@ import type { Settings } from "../src/core/settings.ts";
 import type { JobDeps } from "../src/daemon/work.ts";
 import type { Job } from "../src/scheduler/job.ts";
 import { audit } from "./audit.ts";
+import { dailyDigest } from "./daily-digest.ts";
 import { deliverAlerts } from "./deliver-alerts.ts";
 import { drainRefetch } from "./drain-refetch.ts";
 import { judgeSources } from "./judge-sources.ts";
@@ -30,6 +31,7 @@ export function timetable(settings: Settings): readonly Job<JobDeps>[] {
     ...(settings.chains.length === 0 ? [] : [scanChains(settings)]),
     resolve,
     ...(settings.remindersMs.length === 0 ? [] : [remind]),
+    ...(settings.digestAt === null ? [] : [dailyDigest(settings.digestAt)]),
     deliverAlerts,
     judgeSources,
     audit(settings),

@@ -15,21 +15,38 @@ import type {
 // What fits beside the words on a line; the JSON has all of them.
 const IDS_SHOWN_MAX = 5;
 
+/** A part of a report: its lines, or one word when there are none. */
+export interface ReportSection {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
 /** Renders a report; no line end after the last line. */
 export function reportText(report: Report): string {
   return [
     headLine(report),
-    ...section("money", report.money.map(moneyLine), "none moved, none was meant to"),
-    ...section("rows of the payments table", intentLines(report.intents), "none"),
-    ...section("settled by tallyd", report.resolutions.map(resolutionLine), "nothing"),
-    ...section("incidents", incidentLines(report.incidents), "none"),
-    ...section("read", report.coverage.map(coverageLine), "nothing"),
-    ...section("reads at Stripe", readLines(report.reads), "none"),
+    ...reportSections(report).flatMap(({ title, lines }) => [
+      "",
+      `${title}:`,
+      ...lines.map((line) => `  ${line}`),
+    ]),
     "",
     verdictLine(report),
   ]
     .map(visibleLine)
     .join("\n");
+}
+
+/** The parts of a report, money first; each has at least one line. */
+export function reportSections(report: Report): readonly ReportSection[] {
+  return [
+    section("money", report.money.map(moneyLine), "none moved, none was meant to"),
+    section("rows of the payments table", intentLines(report.intents), "none"),
+    section("settled by tallyd", report.resolutions.map(resolutionLine), "nothing"),
+    section("incidents", incidentLines(report.incidents), "none"),
+    section("read", report.coverage.map(coverageLine), "nothing"),
+    section("reads at Stripe", readLines(report.reads), "none"),
+  ];
 }
 
 function headLine({ range }: Report): string {
@@ -45,12 +62,8 @@ function wallTime(iso: string, timeZone: string): string {
   }).format(new Date(iso));
 }
 
-function section(title: string, lines: readonly string[], otherwise: string): string[] {
-  return [
-    "",
-    `${title}:`,
-    ...(lines.length === 0 ? [otherwise] : lines).map((line) => `  ${line}`),
-  ];
+function section(title: string, lines: readonly string[], otherwise: string): ReportSection {
+  return { title, lines: lines.length === 0 ? [otherwise] : lines };
 }
 
 function moneyLine(money: ReportMoney): string {
@@ -144,7 +157,8 @@ function readLines({ range, month }: Report["reads"]): string[] {
   return [...used, ...allowed];
 }
 
-function verdictLine({ complete, coverage, open }: Report): string {
+/** Was everything read, and what is open? */
+export function verdictLine({ complete, coverage, open }: Report): string {
   const newest = coverage.some((one) => one.expected && one.state === "catching_up");
   const seen = !complete
     ? "NOT everything was read: the figures may be too low, see what is missing above"

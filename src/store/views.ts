@@ -101,8 +101,8 @@ select p.oid::regprocedure::text as signature
 
 /**
  * Drops every view of the schema and every function that the view files made. What was granted on
- * the views, and views of others built on them, are kept for {@link rebuildViews}, which may come in
- * a later transaction.
+ * the views, and views of others built on them, are kept for {@link rebuildViews}, which may come
+ * in a later transaction.
  */
 export async function dropViews(client: PoolClient): Promise<void> {
   await client.query(NOTE_GRANTS);
