@@ -87,7 +87,9 @@ export interface Step {
 /** What turned out about an incident whose finding is gone. */
 export type Correction =
   | { readonly kind: "recorded"; readonly charge: string; readonly intent: string }
-  | { readonly kind: "vanished"; readonly charge: string };
+  | { readonly kind: "vanished"; readonly charge: string }
+  | { readonly kind: "existed"; readonly charge: string }
+  | { readonly kind: "separate"; readonly charges: readonly string[] };
 
 // 48 bits: among a million incidents two ids meet with a chance of 1 in 560.
 const ID_DIGITS = 12;

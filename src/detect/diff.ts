@@ -252,8 +252,22 @@ function closedAfter(input: DiffInput, before: Incident): Incident {
   };
 }
 
+// Words name at most this many ids; the lists of the incident hold all of them.
+const NAMED_MAX = 5;
+
 function correctionWords(correction: Correction): string {
-  return correction.kind === "recorded"
-    ? `${correction.charge} turned out to be recorded as intent ${correction.intent}`
-    : `${correction.charge} is no longer a payment: its provider took it back`;
+  switch (correction.kind) {
+    case "recorded":
+      return `${correction.charge} turned out to be recorded as intent ${correction.intent}`;
+    case "vanished":
+      return `${correction.charge} is no longer a payment: its provider took it back`;
+    case "existed":
+      return `${correction.charge} turned out to exist: its provider told of it late`;
+    case "separate": {
+      const { charges } = correction;
+      const more =
+        charges.length > NAMED_MAX ? ` and ${String(charges.length - NAMED_MAX)} more` : "";
+      return `${charges.slice(0, NAMED_MAX).join(", ")}${more} turned out to be different purchases`;
+    }
+  }
 }

@@ -2,7 +2,7 @@
 import type { PoolClient } from "pg";
 
 import type { Code } from "../core/finding.ts";
-import type { Correction, Incident } from "../core/incident.ts";
+import type { Incident } from "../core/incident.ts";
 import type { IncidentRow } from "./incident-row.ts";
 import { INCIDENT_COLUMNS, incidentFrom, incidentToJson } from "./incident-row.ts";
 import type { Db } from "./pool.ts";
@@ -32,14 +32,6 @@ export interface IncidentEntry {
   readonly actor: string;
   readonly note: string | null;
   readonly evidence: Readonly<Record<string, unknown>>;
-}
-
-/** How often an incident was told lately. */
-export interface ToldCount {
-  readonly incidentId: string;
-  /** Opened, closed, reopened or corrected. */
-  readonly flips: number;
-  readonly worsenings: number;
 }
 
 // A statement of a thousand incidents with their evidence stays in the low megabytes.
@@ -158,80 +150,6 @@ export async function failedRefundsOf(
     [ids],
   );
   return new Map(found.rows.map((row) => [row.id, row.refunds]));
-}
-
-/**
- * What turned out about incidents whose finding is gone: an orphan whose charge now belongs to an
- * intent, or a charge that is no payment any more (failed late, or its block was replaced).
- */
-export async function correctionsOf(
-  tx: PoolClient,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, Correction>> {
-  const found = await tx.query<{ id: string; charge: string; intent: string | null }>(
-    `select distinct on (i.id) i.id, n.charge, m.intent_id as intent
-       from tallyd.incident i
-      cross join lateral unnest(i.charges) as n (charge)
-       left join tallyd.charge c
-         on c.charge_id = n.charge
-        and (i.scope is null or c.scope = i.scope)
-       left join tallyd.charge_match m
-         on i.code = 'orphan_charge'
-        and m.scope = c.scope
-        and m.charge_id = c.charge_id
-      where i.id = any ($1::text[])
-        and i.code in ('orphan_charge', 'double_charge')
-        and (m.intent_id is not null
-             or c.status = 'failed'
-             -- A log that left the mirror with its block.
-             or c.charge_id is null and i.rail = 'evm')
-      order by i.id, m.intent_id nulls last, n.charge`,
-    [ids],
-  );
-  return new Map(found.rows.map((row) => [row.id, correctionFrom(row)]));
-}
-
-function correctionFrom(row: { charge: string; intent: string | null }): Correction {
-  return row.intent === null
-    ? { kind: "vanished", charge: row.charge }
-    : { kind: "recorded", charge: row.charge, intent: row.intent };
-}
-
-/** How often each of the incidents was told since `since`; one that was not is left out. */
-export async function toldSince(
-  tx: PoolClient,
-  ids: readonly string[],
-  since: Date,
-): Promise<readonly ToldCount[]> {
-  const found = await tx.query<{ id: string; flips: number; worsenings: number }>(
-    `select e.incident_id as id,
-            count(*) filter (where e.step <> 'worsened')::integer as flips,
-            count(*) filter (where e.step = 'worsened')::integer as worsenings
-       from tallyd.incident_entry e
-      where e.incident_id = any ($1::text[])
-        and e.at > $2
-        and e.step in ('opened', 'closed', 'reopened', 'corrected', 'worsened')
-        and e.evidence ? 'told'
-      group by e.incident_id`,
-    [ids, since],
-  );
-  return found.rows.map(({ id, flips, worsenings }) => ({ incidentId: id, flips, worsenings }));
-}
-
-/** Since when each of the incidents is open: its last opening or return. */
-export async function openSince(
-  tx: PoolClient,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, Date>> {
-  const found = await tx.query<{ id: string; at: Date }>(
-    `select distinct on (e.incident_id) e.incident_id as id, e.at
-       from tallyd.incident_entry e
-      where e.incident_id = any ($1::text[])
-        and e.step in ('opened', 'reopened')
-      order by e.incident_id, e.entry_id desc`,
-    [ids],
-  );
-  return new Map(found.rows.map(({ id, at }) => [id, at]));
 }
 
 /** Inserts or replaces incidents, as many as there are. */

@@ -5,15 +5,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import type { SpendCap } from "../../src/core/settings.ts";
-import { judgeOperations } from "../../src/detect/judge.ts";
-import { loadDetectors } from "../../src/detect/load.ts";
 import type { IncidentJson } from "../../src/incident/present.ts";
 import { listIncidents } from "../../src/incident/present.ts";
-import { recordFindings } from "../../src/incident/record.ts";
-import { placeChanged } from "../../src/match/place.ts";
-import { withTx } from "../../src/store/tx.ts";
 import { chain, chainRow, transfer } from "../support/chain-rows.ts";
 import { emptyTables } from "../support/db.ts";
+import { judgeChanged } from "../support/judge-changed.ts";
 import { testSettings } from "../support/settings.ts";
 import { openWorld } from "../support/world.ts";
 import type { World } from "../support/world.ts";
@@ -21,7 +17,6 @@ import type { World } from "../support/world.ts";
 let world: World;
 let caps: readonly SpendCap[] = [];
 let timeZone = "UTC";
-const detectors = loadDetectors();
 
 beforeAll(async () => {
   world = await openWorld();
@@ -41,30 +36,12 @@ beforeEach(async () => {
 });
 afterAll(() => world.close());
 
-/** Places and judges what changed, and nothing else; gives the open incidents of caps. */
+/** Judges what changed, and nothing else; gives the open incidents of caps. */
 async function judge(): Promise<readonly IncidentJson[]> {
   const base = testSettings({ timeZone });
-  const settings = { ...base, rules: { ...base.rules, spendCaps: caps } };
-  const { pool, now } = world;
-  const placed = await withTx(pool, (tx) => placeChanged(tx, settings.rules, now));
-  await judgeOperations(
-    {
-      ...{ pool, detectors },
-      context: { settings, localAmountMax: null },
-      now: () => Promise.resolve(now),
-      look: () => Promise.resolve("found"),
-      blindScopes: () => Promise.resolve(new Set()),
-      record: (input) => recordFindings({ pool, settings }, input),
-      log: { debug: silent, info: silent, warn: silent, error: silent },
-    },
-    { operations: placed.operations, asOf: now },
-  );
+  await judgeChanged(world, { ...base, rules: { ...base.rules, spendCaps: caps } });
   const filter = { statuses: ["open"], codes: ["spend_cap_exceeded"] } as const;
-  return listIncidents(pool, filter, now);
-}
-
-function silent(): void {
-  // Nobody reads it.
+  return listIncidents(world.pool, filter, world.now);
 }
 
 /** A row and its charge, made at a time, both named by a number. */
