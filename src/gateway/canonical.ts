@@ -6,8 +6,8 @@ export const JSON_DEPTH_MAX = 64;
 /**
  * JSON with sorted keys, spelled as Python's `json.dumps(value, sort_keys=True)` spells it, so that
  * agents and gateways in both languages name one request alike (whole numbers written as `1.0` and
- * beyond 2^53 excepted: JavaScript cannot tell them apart). Members without a value are left out, as
- * `JSON.stringify` leaves them out. Throws a `RangeError` on functions and on too deep nesting.
+ * beyond 2^53 excepted: JavaScript cannot tell them apart). Members without a value are left out,
+ * as `JSON.stringify` leaves them out. Throws a `RangeError` on functions and on too deep nesting.
  */
 export function canonicalJson(value: unknown, depth = 0): string {
   if (depth > JSON_DEPTH_MAX) {
@@ -48,8 +48,9 @@ export interface RequestContent {
 const ID_CHARACTERS = 32;
 
 /**
- * The payment identifier of a request by its content: an agent that forgot everything makes the same
- * one again. Two purchases that are meant to be two need a body that differs (put a number in it).
+ * The payment identifier of a request by its content: an agent that forgot everything makes the
+ * same one again. Two purchases that are meant to be two need a body that differs (put a number in
+ * it).
  */
 export function deterministicPaymentId(content: RequestContent): string {
   const { endpoint, body } = content;

@@ -19,8 +19,8 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
 type Write = (chunk: Uint8Array) => boolean;
 
 /**
- * Holds the answer back until `onEnd` is through. `onEnd` gets it as it was written (its body `null`
- * when it was too large to hold and went out already) and may put a problem in its place.
+ * Holds the answer back until `onEnd` is through. `onEnd` gets it as it was written (its body
+ * `null` when it was too large to hold and went out already) and may put a problem in its place.
  */
 export function holdAnswer(
   response: ServerResponse,

@@ -53,7 +53,9 @@ export interface Gateway {
   readonly purge: () => Promise<number>;
   /** Frees a request whose doubtful end a person has looked up. `false`: there is none in doubt. */
   readonly forget: (name: RequestName) => Promise<boolean>;
-  /** Gives the connection back that is this process's sign of life. Runs still open are in doubt. */
+  /**
+   * Gives the connection back that is this process's sign of life. Runs still open are in doubt.
+   */
   readonly close: () => void;
 }
 

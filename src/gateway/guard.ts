@@ -154,8 +154,8 @@ function runOnce(deps: GuardDeps, rules: GuardRules, response: ServerResponse, c
 }
 
 /**
- * A demand to pay (402) after an earlier run that may have paid would make the client pay again: the
- * doubt is said in its place.
+ * A demand to pay (402) after an earlier run that may have paid would make the client pay again:
+ * the doubt is said in its place.
  */
 function instead(claim: Claim, answer: Answer, ending: Ending): Problem | null {
   if (!claim.wasUnknown || ending !== "nothing" || answer.status !== 402) return null;

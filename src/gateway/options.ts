@@ -8,7 +8,9 @@ import { SCHEMA_DEFAULT, tableName } from "./table.ts";
 
 /** Of a whole gateway. Times in milliseconds, sizes in bytes. */
 export interface GatewayOptions {
-  /** Connections of your own pool, at least two; session locks must work (no transaction pooler). */
+  /**
+   * Connections of your own pool, at least two; session locks must work (no transaction pooler).
+   */
   readonly pool: Pool;
   /** Where the table of `gatewayTableSql` is; default `tallyd_gateway`. */
   readonly schema?: string;

@@ -15,9 +15,9 @@ const PAYMENT_REQUIRED = 402;
 const BAD_GATEWAY = 502;
 
 /**
- * The end of a paid request behind `@x402/express`. A refusal before settling demands a payment anew
- * (PAYMENT-REQUIRED) and has no settlement in it. Any other 402 came after the settlement was tried:
- * a failed settlement can still be mined, and one that threw leaves no header at all.
+ * The end of a paid request behind `@x402/express`. A refusal before settling demands a payment
+ * anew (PAYMENT-REQUIRED) and has no settlement in it. Any other 402 came after the settlement was
+ * tried: a failed settlement can still be mined, and one that threw leaves no header at all.
  */
 export function endingOfPayment(answer: Pick<Answer, "status" | "headers">): Ending {
   const { status } = answer;

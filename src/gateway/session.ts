@@ -7,7 +7,9 @@ import type { Pool } from "pg";
  * name the lock, so a killed process's claims are seen as dead at once, with no lease to wait out.
  */
 export interface Session {
-  /** The lock that this process holds now, as text of a bigint. Throws when there is no database. */
+  /**
+   * The lock that this process holds now, as text of a bigint. Throws when there is no database.
+   */
   readonly holder: () => Promise<string>;
   /** Gives the connection back, which frees the lock. */
   readonly close: () => void;
@@ -23,7 +25,11 @@ export function makeSession(pool: Pick<Pool, "connect">): Session {
   let held: Promise<Held> | null = null;
   const drop = (which: Promise<Held> | null): void => {
     if (held === which) held = null;
-    which?.then(({ letGo }) => { letGo(); }).catch(ignoreNeverOpened);
+    which
+      ?.then(({ letGo }) => {
+        letGo();
+      })
+      .catch(ignoreNeverOpened);
   };
   const open = (): Promise<Held> => {
     const mine: Promise<Held> = hold(pool, () => {

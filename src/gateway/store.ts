@@ -162,7 +162,9 @@ async function insertClaim(
   return made.rowCount === 1 ? { arrival, attempt, wasUnknown: false } : null;
 }
 
-/** An identifier outlives its authorization's window: a resend must not look like a new purchase. */
+/**
+ * An identifier outlives its authorization's window: a resend must not look like a new purchase.
+ */
 function forgetMs(arrival: Arrival, keeping: Keeping): number {
   if (arrival.authHash === null) return keeping.answerMs;
   return Math.max(keeping.answerMs, keeping.authorizationMs);
@@ -184,8 +186,8 @@ async function takeOver(deps: StoreDeps, arrival: Arrival, row: Row): Promise<Cl
 }
 
 /**
- * Stores the answer of a run, from whose end on it is kept. An answer that is certain also beats the
- * unknown that others made of this row; it never beats another answer.
+ * Stores the answer of a run, from whose end on it is kept. An answer that is certain also beats
+ * the unknown that others made of this row; it never beats another answer.
  */
 export async function storeAnswer(
   deps: StoreDeps,

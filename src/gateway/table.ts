@@ -17,8 +17,8 @@ export function tableName(schema: string = SCHEMA_DEFAULT): string {
 }
 
 /**
- * The DDL of the table and its schema; any number of runs is one. Run it in a migration of your own.
- * Throws a `RangeError` on an unusual schema name.
+ * The DDL of the table and its schema; any number of runs is one. Run it in a migration of your
+ * own. Throws a `RangeError` on an unusual schema name.
  */
 export function gatewayTableSql(schema: string = SCHEMA_DEFAULT): string {
   const table = tableName(schema);

@@ -1,4 +1,4 @@
-// Goal: one request has one name, on every machine and in both languages; headers are read strictly.
+// Goal: one request has one name, on every machine and in both languages; headers are read well.
 // Method: vectors made with Python's json.dumps and hashlib; headers by hand.
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
