@@ -5,7 +5,7 @@
 --! advice: Until this is over, nothing is said about payments that might be missing there. See the error, run tallyd doctor, and backfill the hole once the source answers.
 --
 -- If tallyd is blind, it says so (invariant 11): a source that fails again and again or has stood still,
--- events that were deleted before they were read, silent webhooks, events that could not be
+-- events that are about to be deleted or were deleted before they were read, silent webhooks, events that could not be
 -- read, and objects that their own provider denies.
 with limits as (
   select source, beat
@@ -38,6 +38,18 @@ with limits as (
    where s.failing_since is null
      -- Six beats without one that got through; short beats get an hour, a restart is no blindness.
      and s.last_ok_at + greatest(l.beat * 6, interval '1 hour') < :'as_of'::timestamptz
+), cliff as (
+  select 'cliff:' || s.scope as subject, s.scope, 'cliff' as basis, s.last_ok_at as occurred_at,
+         format('Events of %s were last read at %s: Stripe deletes what came since from %s on', s.scope,
+                to_char(s.last_ok_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"'),
+                to_char((s.last_ok_at + interval '30 days') at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')) as summary,
+         jsonb_build_object('source', s.source, 'lastOkAt', s.last_ok_at,
+                            'deletedFrom', s.last_ok_at + interval '30 days') as evidence
+    from tallyd.source s
+   where s.source = 'stripe.events'
+     -- Five days are time enough to mend what keeps it from reading (case B25 c).
+     and s.last_ok_at + interval '25 days' < :'as_of'::timestamptz
+     and s.last_ok_at + interval '30 days' > :'as_of'::timestamptz
 ), holes as (
   select 'hole:' || s.scope || ':' || (h.value ->> 'from') as subject, s.scope, 'hole' as basis,
          (h.value ->> 'from')::timestamptz as occurred_at,
@@ -107,6 +119,8 @@ with limits as (
   union all
   select subject, scope, basis, occurred_at, summary, evidence from standing
   union all
+  select subject, scope, basis, occurred_at, summary, evidence from cliff
+  union all
   select subject, scope, basis, occurred_at, summary, evidence from holes
   union all
   select subject, scope, basis, occurred_at, summary, evidence from silent
@@ -122,6 +136,8 @@ select subject, null::text as operation_id, null::text as severity, basis,
        case basis
          when 'hole' then 'Run tallyd backfill over this range; the object lists still have what the events list '
                           'has lost.'
+         when 'cliff' then 'Mend what keeps the events list from being read (tallyd doctor) before that day. Afterwards only '
+                           'tallyd backfill can fill the hole, and it does not see what a list does not hold.'
          when 'webhooks_silent' then 'Check the endpoint in the Stripe dashboard: its address, its state, and '
                                      'redirects, which count as failures.'
          when 'dead_letters' then

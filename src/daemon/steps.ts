@@ -13,6 +13,8 @@ import { PROOF_LISTS, SLOW_LISTS, walkLists } from "../sources/stripe/walk-lists
 import type { WalkedResource } from "../sources/stripe/walk-range.ts";
 import { messageOf } from "../core/message.ts";
 import { UnreadableError } from "../core/errors.ts";
+import { monthlyReads } from "../store/read-counts.ts";
+import { budgetFindings } from "./budget-findings.ts";
 import { exclusively } from "./exclusively.ts";
 import { JUDGE_LOCK, placeAll } from "./fast-path.ts";
 import { jobFindings } from "./job-findings.ts";
@@ -130,7 +132,9 @@ export async function judgeAllSources(
     const { now } = input;
     const hooks = hookFindings(await hookHealth(tallyd.pool, now), now);
     const jobs = jobFindings((await options.jobs?.()) ?? []);
-    return deps.record({ ...input, findings: [...input.findings, ...hooks, ...jobs] });
+    const reads = budgetFindings(await monthlyReads(tallyd.pool, { now }));
+    const findings = [...input.findings, ...hooks, ...jobs, ...reads];
+    return deps.record({ ...input, findings });
   };
   const lock = { name: JUDGE_LOCK, wait: true, signal: options.signal };
   const findings = await exclusively(tallyd.locks, lock, () => judgeSources({ ...deps, record }));

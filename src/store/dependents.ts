@@ -36,16 +36,20 @@ select format('%I.%I', n.nspname, c.relname) as name,
          when exists (select from pg_trigger t where t.tgrelid = c.oid and not t.tgisinternal)
          then 'it has a trigger'
          when (select count(*) from pg_rewrite r where r.ev_class = c.oid) > 1 then 'it has a rule'
-         when not pg_has_role(c.relowner, 'member') then 'it belongs to ' || quote_ident(pg_get_userbyid(c.relowner))
+         when not pg_has_role(c.relowner, 'member')
+         then 'it belongs to ' || quote_ident(pg_get_userbyid(c.relowner))
        end as obstacle,
        format('create view %I.%I%s as %s', n.nspname, c.relname,
-              ' with (' || array_to_string(c.reloptions, ', ') || ')', pg_get_viewdef(c.oid)) as made,
+              ' with (' || array_to_string(c.reloptions, ', ') || ')',
+              pg_get_viewdef(c.oid)) as made,
        array[
-         format('alter view %I.%I owner to %I', n.nspname, c.relname, pg_get_userbyid(c.relowner)),
-         format('comment on view %I.%I is %L', n.nspname, c.relname, obj_description(c.oid, 'pg_class'))
+         format('alter view %I.%I owner to %I', n.nspname, c.relname,
+                pg_get_userbyid(c.relowner)),
+         format('comment on view %I.%I is %L', n.nspname, c.relname,
+                obj_description(c.oid, 'pg_class'))
        ] as said,
-       array(select format('grant %s%s on %I.%I to %s%s', g.privilege_type, g.part, n.nspname, c.relname,
-                           coalesce(quote_ident(r.rolname), 'public'),
+       array(select format('grant %s%s on %I.%I to %s%s', g.privilege_type, g.part, n.nspname,
+                           c.relname, coalesce(quote_ident(r.rolname), 'public'),
                            case when g.is_grantable then ' with grant option' else '' end)
                from (select '' as part, e.grantee, e.privilege_type, e.is_grantable
                        from aclexplode(c.relacl) as e
@@ -112,8 +116,8 @@ export async function restoreDependents(client: PoolClient): Promise<void> {
       } catch (error) {
         throw new MigrationError(
           `${relation}, which is built on tallyd's views, does not fit their new shape ` +
-            `(${String(error)}). Take its rows out of tallyd.derived_dependent, start tallyd, and ` +
-            `create it again from: ${statement}`,
+            `(${String(error)}). Take its rows out of tallyd.derived_dependent, start tallyd, ` +
+            `and create it again from: ${statement}`,
           { cause: error },
         );
       }

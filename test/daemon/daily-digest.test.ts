@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await emptyTables(stage.pool, ["tallyd.daily_digest", "tallyd.outbox"]);
-  stage.slack.control.messages.length = 0;
+  stage.slack.control.clear();
 });
 
 function tell(now: Date | string, over: { readonly zone?: string; readonly at?: string } = {}) {

@@ -67,6 +67,19 @@ test("behavior: a source that stands still", async () => {
   expect(await gaps()).toEqual(["standing"]);
 });
 
+test("behavior: events that will be deleted before they are read, and are not yet", async () => {
+  const DAY = 24 * 60 * MINUTE;
+  await source("stripe.events", { okAgeMs: 25 * DAY, failures: 9, code: "auth" });
+  expect(await gaps()).toEqual([]);
+  await source("stripe.events", { okAgeMs: 25 * DAY + MINUTE, failures: 9, code: "auth" });
+  const [found] = (await world.judgeSources()).filter((f) => f.basis === "cliff");
+  expect(found).toMatchObject({ code: "coverage_gap", severity: "critical" });
+  expect(found?.summary).toContain("deletes what came since from 2026-06-06 11:59 UTC on");
+  // What was lost is told as a hole, once it is read again.
+  await source("stripe.events", { okAgeMs: 31 * DAY, failures: 9, code: "auth" });
+  expect(await gaps()).toEqual([]);
+});
+
 test("behavior: events that were deleted unread, until the lists fill the hole (B25 c)", async () => {
   const hole = { from: "2026-04-22T00:00:00.000Z", to: "2026-05-02T00:00:00.000Z" };
   await source("stripe.events", { cursor: { holes: [{ ...hole, filledAt: null }] } });

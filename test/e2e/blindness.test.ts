@@ -231,3 +231,25 @@ describe("B41: what comes and goes", () => {
     expect(texts.filter((text) => text.includes("Slack hook")).length).toBeLessThanOrEqual(2);
   });
 });
+
+describe("what reading may cost", () => {
+  it("behavior: a month's reads that are nearly used up are told, and end by themselves", async () => {
+    const used = (reads: number): Promise<unknown> =>
+      world.pool.query(
+        `insert into tallyd.read_count (day, scope, endpoint, reads)
+         values (current_date, 'platform/test', 'events', $1)
+         on conflict (day, scope, endpoint) do update set reads = excluded.reads`,
+        [reads],
+      );
+    await used(7_000);
+    expect((await world.once()).open).toEqual([]);
+    await used(8_000);
+    const told = await world.once();
+    expect(told.open).toEqual(["config_error warning"]);
+    const incident = theOpen(told, "config_error");
+    expect(incident).toMatchObject({ basis: "reading_budget", scope: "platform/test" });
+    expect(incident.summary).toMatch(/^80\d\d of at least 10000 reads of platform\/test/);
+    await used(7_000);
+    expect((await world.once()).open).toEqual([]);
+  });
+});
