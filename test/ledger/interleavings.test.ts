@@ -12,7 +12,7 @@ import { openE2e } from "../e2e/world.ts";
 import type { E2e } from "../e2e/world.ts";
 import { chargesOf, life, live, liveNaively } from "./interleavings.ts";
 import type { Stage } from "./interleavings.ts";
-import { clientOf } from "./world.ts";
+import { clientOf } from "./client.ts";
 
 // A life takes a tenth of a second; tallyd reads back two days at its first pass.
 const LIVES = 40;
@@ -42,7 +42,6 @@ async function isTrue(intentId: string): Promise<void> {
 
 it("behavior: at most one effect, every doubt is one, nothing is lost; tallyd agrees", async () => {
   const { control } = world.stripe;
-  const began = performance.now();
   await fc.assert(
     fc.asyncProperty(life, async (one) => {
       control.advance(Date.now() - BEGIN_AGO_MS - control.now());
@@ -56,7 +55,6 @@ it("behavior: at most one effect, every doubt is one, nothing is lost; tallyd ag
     { numRuns: LIVES, endOnFailure: true },
   );
   control.advance(Date.now() - control.now());
-  process.stderr.write(`lives ${String(Math.round(performance.now() - began))} ms\n`);
 
   const outcome = await world.once();
   const told = outcome.incidents.filter((one) => one.status !== "closed");
@@ -67,5 +65,4 @@ it("behavior: at most one effect, every doubt is one, nothing is lost; tallyd ag
   expect(doubles.length).toBeGreaterThan(LIVES / 8);
   const caught = stage.naive.filter((id) => about(id).some((one) => one.code === "double_charge"));
   expect(caught).toEqual(doubles);
-  process.stderr.write(`all ${String(Math.round(performance.now() - began))} ms\n`);
 });

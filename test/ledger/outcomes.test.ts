@@ -7,7 +7,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { Fault } from "../../src/sandbox/stripe/faults.ts";
-import { clientOf, openLedgerWorld, refusalOf } from "./world.ts";
+import { clientOf } from "./client.ts";
+import { openLedgerWorld, refusalOf } from "./world.ts";
 import type { LedgerWorld } from "./world.ts";
 
 let world: LedgerWorld;

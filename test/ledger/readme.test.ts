@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { LIMITS } from "../../src/ledger/ledger.ts";
 import * as ledger from "../../src/ledger/ledger.ts";
 import type { LedgerCode, Payment } from "../../src/ledger/ledger.ts";
-import { clientOf, openLedgerWorld } from "./world.ts";
+import { clientOf } from "./client.ts";
+import { openLedgerWorld } from "./world.ts";
 import type { LedgerWorld } from "./world.ts";
 
 const README = readFileSync(new URL("../../README.md", import.meta.url), "utf8");

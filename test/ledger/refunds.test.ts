@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { ExecuteDeps, MintInput } from "../../src/ledger/ledger.ts";
-import { clientOf, openLedgerWorld, refusalOf } from "./world.ts";
+import { clientOf } from "./client.ts";
+import { openLedgerWorld, refusalOf } from "./world.ts";
 import type { LedgerWorld } from "./world.ts";
 
 let world: LedgerWorld;

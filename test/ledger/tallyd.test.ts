@@ -9,7 +9,7 @@ import type { ExecuteDeps, JsonObject, MintInput } from "../../src/ledger/ledger
 import { withTx } from "../../src/store/tx.ts";
 import { openE2e, theOpen } from "../e2e/world.ts";
 import type { E2e } from "../e2e/world.ts";
-import { clientOf } from "./world.ts";
+import { clientOf } from "./client.ts";
 
 let world: E2e;
 

@@ -1,6 +1,6 @@
 /** A ledger on a real database, the official SDK, and the stand-in for Stripe. */
 import type { Pool } from "pg";
-import Stripe from "stripe";
+import type Stripe from "stripe";
 
 import type { Clock } from "../../src/core/clock.ts";
 import { LedgerError, executePayment, mintIntent, readIntent } from "../../src/ledger/ledger.ts";
@@ -18,6 +18,7 @@ import type { StripeSandbox } from "../../src/sandbox/stripe/server.ts";
 import { withTx } from "../../src/store/tx.ts";
 import { makeTable } from "../e2e/team-table.ts";
 import { createTestDb } from "../support/db.ts";
+import { clientOf } from "./client.ts";
 
 export type Table = "seed" | "own";
 
@@ -50,20 +51,9 @@ export interface LedgerWorld {
   readonly close: () => Promise<void>;
 }
 
-export const KEY = "sk_test_0123456789abcdef";
 // Not tried again by the official client, so that one fault is one look.
 const NO_RIGHT = { error: { type: "invalid_request_error", message: "no right to read" } };
 const ACCOUNT = "acct-9";
-
-/** The official client for the stand-in. */
-export function clientOf(url: string, maxNetworkRetries = 2): Stripe {
-  const { hostname, port } = new URL(url);
-  const where = { host: hostname, port: Number(port), protocol: "http" } as const;
-  const client = new Stripe(KEY, { ...where, maxNetworkRetries, telemetry: false });
-  // Its second attempt at a closed connection is part of the tests, its half second is not.
-  client.getInitialNetworkRetryDelay = () => 0.001;
-  return client;
-}
 
 /** Opens the world; call `fresh` before each test. */
 export async function openLedgerWorld(): Promise<LedgerWorld> {
