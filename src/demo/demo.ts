@@ -14,6 +14,7 @@ import type { Expected, Scenario, SceneDeps } from "./scenario.ts";
 import { CHAIN_SCENARIOS, playReorganisation } from "./scenarios-chain.ts";
 import { DOUBLE_SCENARIOS } from "./scenarios-double.ts";
 import { HONEST_SCENARIOS } from "./scenarios-honest.ts";
+import { LEDGER_SCENARIOS } from "./scenarios-ledger.ts";
 import { SINGLE_SCENARIOS } from "./scenarios-single.ts";
 import { isFound, renderScore, score } from "./scoreboard.ts";
 import type { ScoreRow } from "./scoreboard.ts";
@@ -55,9 +56,10 @@ export async function playDemo(input: DemoInput): Promise<DemoReport> {
   try {
     const deps = await sceneDeps(stage);
     const chain = stage.chain === null ? null : { pool: stage.pool, stage: stage.chain };
-    const cards = [...DOUBLE_SCENARIOS, ...SINGLE_SCENARIOS, ...HONEST_SCENARIOS];
+    const naive = [...DOUBLE_SCENARIOS, ...SINGLE_SCENARIOS, ...HONEST_SCENARIOS];
+    const cards = [...naive, ...LEDGER_SCENARIOS];
     const scenarios = [...cards, ...(chain === null ? [] : onChain(chain))];
-    tell("six agents start paying; some of them retry as they should not");
+    tell("six agents start paying: some by a payment ledger, some retry as they should not");
     let payments = 0;
     const played = await playFleet(deps, scenarios, () => (payments += 1));
     tell(`the fleet has made ${String(payments)} purchases`);

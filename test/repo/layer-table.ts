@@ -74,7 +74,11 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     may: ["core"],
     why: "Stands in for the outside: with code of the product in it, it would agree with any bug.",
   },
-  demo: { may: "everything", also: ["sandbox", "jobs"], why: "The product beside its stand-ins." },
+  demo: {
+    may: "everything",
+    also: ["sandbox", "jobs", "ledger"],
+    why: "The product beside its stand-ins.",
+  },
   daemon: { may: "everything", also: ["jobs"], why: "Puts the parts together." },
   cli: { may: "everything", also: ["jobs", "demo"], why: "Puts the parts together." },
   "bin.ts": { may: "everything", also: ["demo"], why: "Starts the command line." },
