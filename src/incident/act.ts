@@ -1,4 +1,4 @@
-/** What a person does to an incident: acknowledge, mute, close. */
+/** What a person does to an incident: acknowledge, mute, close, and take that back. */
 import type { Pool, PoolClient } from "pg";
 
 import { clip } from "../alert/text.ts";
@@ -8,7 +8,8 @@ import { verdictOf } from "../core/incident.ts";
 import { addEntries, failedRefundsOf, lockIncident, saveIncidents } from "../store/incidents.ts";
 import { withTx } from "../store/tx.ts";
 import { hasMark } from "../store/incident-list.ts";
-import type { ProgramSettings } from "./tell-programs.ts";
+import { remindLater } from "./remind.ts";
+import type { PersonStep, ProgramSettings } from "./tell-programs.ts";
 import { tellProgramsOfAct } from "./tell-programs.ts";
 
 /** Who acts on which incident, and why. */
@@ -76,6 +77,35 @@ export async function closeByPerson(pool: Pool, act: Act): Promise<Incident> {
   });
 }
 
+/**
+ * Takes back what a person did: an acknowledgement, a mute, a closing by a person. Throws
+ * `RequestError` when there is no such incident, or nothing to take back.
+ */
+export async function reopenByPerson(
+  pool: Pool,
+  act: Act & {
+    /** Left out: nobody is reminded of it. */
+    readonly remindersMs?: readonly number[];
+  },
+): Promise<Incident> {
+  return withLock(pool, act, async (tx) => {
+    const before = await existing(tx, act.id);
+    const { status } = before;
+    if (status === "open" || (status === "closed" && before.closedBy !== "person")) {
+      const hint = "only what a person acknowledged, muted or closed can be taken back";
+      const why = status === "open" ? "is open" : "was closed by facts, which alone reopen it";
+      throw new RequestError("not_possible", `incident ${act.id} ${why}`, [hint]);
+    }
+    const after: Incident = {
+      ...before,
+      ...{ status: "open", closedBy: null, closedAt: null, mutedUntil: null, verdict: null },
+    };
+    await remindLater(tx, act.remindersMs ?? [], after, act.now);
+    const step = status === "muted" ? "unmuted" : "reopened";
+    return keep(tx, act, { before: status, after, step, evidence: {} });
+  });
+}
+
 /** Runs `work` unless the same request was carried out before. */
 async function withLock(
   pool: Pool,
@@ -116,7 +146,7 @@ async function keep(
   change: {
     readonly before: IncidentStatus;
     readonly after: Incident;
-    readonly step: "acknowledged" | "muted" | "closed";
+    readonly step: PersonStep;
     readonly evidence: Readonly<Record<string, unknown>>;
   },
 ): Promise<Incident> {

@@ -61,6 +61,17 @@ export async function setReminders(
   await saveReminders(tx, reminders);
 }
 
+/** Sets the reminder of an incident whose acknowledgement, mute or closing was taken back. */
+export async function remindLater(
+  tx: PoolClient,
+  remindersMs: readonly number[],
+  incident: Incident,
+  now: Date,
+): Promise<void> {
+  if (incident.severity !== "critical" || incident.told === null) return;
+  await saveReminders(tx, reminderOf(remindersMs, incident, now, now));
+}
+
 /** Reminds of what is due, in batches. `now` is the database's time. */
 export async function remindDue(deps: RemindDeps, now: Date): Promise<Reminded> {
   const sum = { reminded: 0, dropped: 0 };

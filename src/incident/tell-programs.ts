@@ -22,6 +22,9 @@ import { presentIncident } from "./present.ts";
 /** What the settings say about programs. */
 export type ProgramSettings = Pick<Settings, "webhook" | "pagerDuty" | "publicUrl">;
 
+/** A step of an incident's life that a person made. */
+export type PersonStep = "acknowledged" | "muted" | "unmuted" | "closed" | "reopened";
+
 /** Tells programs of the steps of one run. */
 export async function tellPrograms(
   tx: PoolClient,
@@ -49,7 +52,7 @@ export async function tellProgramsOfAct(
   settings: ProgramSettings,
   act: {
     readonly after: Incident;
-    readonly step: "acknowledged" | "muted" | "closed";
+    readonly step: PersonStep;
     readonly actor: string;
     readonly note: string | null;
     readonly now: Date;
@@ -63,10 +66,23 @@ export async function tellProgramsOfAct(
   }
   if (settings.pagerDuty === null) return;
   const last = (await pagedOf(tx, [after.id])).get(after.id);
-  const action = step === "closed" ? "resolve" : "acknowledge";
-  if (!isPaged(last) || last === action) return;
+  const action = pagerActionOf(step, last, after);
+  if (action === null || last === action) return;
   const payload = pagerPayload(about, action);
   await add(tx, about, { channel: "pagerduty", kind: action, payload });
+}
+
+function pagerActionOf(
+  step: PersonStep,
+  last: PagerAction | undefined,
+  after: Incident,
+): PagerAction | null {
+  // What a person takes back is open again, as if it had just been found.
+  if (step === "reopened" || step === "unmuted") {
+    return after.severity === "critical" ? "trigger" : null;
+  }
+  if (!isPaged(last)) return null;
+  return step === "closed" ? "resolve" : "acknowledge";
 }
 
 async function enqueueTell(

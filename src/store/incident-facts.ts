@@ -42,6 +42,8 @@ export async function openSince(
        from tallyd.incident_entry e
       where e.incident_id = any ($1::text[])
         and e.step in ('opened', 'reopened')
+        -- It was open while it was acknowledged.
+        and e.evidence ->> 'from' is distinct from 'acknowledged'
       order by e.incident_id, e.entry_id desc`,
     [ids],
   );

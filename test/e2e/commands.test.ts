@@ -79,6 +79,10 @@ describe("incidents", () => {
     expect(closed.json).toMatchObject({ id, status: "closed", closedBy: "person" });
     const quiet = await world.once();
     expect(quiet).toMatchObject({ exitCode: 0, open: [] });
+    const back = await world.run("incidents", "reopen", id);
+    expect(back.json).toMatchObject({ id, status: "open", closedBy: null });
+    expect((await world.run("incidents", "reopen", id)).exitCode).toBe(2);
+    await world.run("incidents", "close", id);
     again(3, 150);
     const reopened = await world.once();
     expect(theOpen(reopened, "double_charge")).toMatchObject({ id, amountAtRisk: "3000" });

@@ -6,7 +6,7 @@ import { addMs } from "../../core/clock.ts";
 import { RequestError } from "../../core/errors.ts";
 import { formatAmount } from "../../core/money.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { acknowledge, closeByPerson, mute } from "../../incident/act.ts";
+import { acknowledge, closeByPerson, mute, reopenByPerson } from "../../incident/act.ts";
 import type { Act } from "../../incident/act.ts";
 import { listIncidents, presentIncident, showIncident } from "../../incident/present.ts";
 import type { IncidentDetailJson, IncidentJson } from "../../incident/present.ts";
@@ -25,22 +25,24 @@ import { withDatabase } from "../with-database.ts";
 
 const STATUSES = ["open", "acknowledged", "muted", "closed"] as const;
 const SEVERITIES = ["info", "warning", "critical"] as const;
-const ACTIONS = ["list", "show", "ack", "mute", "close"] as const;
+const ACTIONS = ["list", "show", "ack", "mute", "close", "reopen"] as const;
 
 /** `tallyd incidents` */
 export const incidents: Command = {
   name: "incidents",
-  summary: "list, show, acknowledge, mute and close incidents",
+  summary: "list, show, acknowledge, mute, close and reopen incidents",
   usage: [
     "[list] [--status STATUS] [--code CODE] [--severity SEVERITY] [--about ID] [--all]",
     "show ID",
     "ack ID [--note TEXT]",
     "mute ID [--for 24h | --until TIME] [--note TEXT]",
     "close ID [--note TEXT]",
+    "reopen ID [--note TEXT]",
   ],
   details: [
     "list shows what is not closed; --all shows closed ones too. Closing is a verdict about the",
     "facts as they are: it lasts until they get worse. A mute ends at its time, or when they do.",
+    "reopen takes an acknowledgement, a mute or a person's closing back.",
   ],
   options: {
     status: { type: "string", value: "STATUS", help: `list: ${STATUSES.join(", ")}` },
@@ -50,8 +52,8 @@ export const incidents: Command = {
     all: { type: "boolean", help: "list: closed ones too" },
     for: { type: "string", value: "24h", help: "mute: how long" },
     until: { type: "string", value: "TIME", help: "mute: until when" },
-    note: { type: "string", value: "TEXT", help: "ack, mute, close: why" },
-    by: { type: "string", value: "NAME", help: "ack, mute, close: who; default: this user" },
+    note: { type: "string", value: "TEXT", help: "ack, mute, close, reopen: why" },
+    by: { type: "string", value: "NAME", help: "ack, mute …: who; default: this user" },
   },
   argsMax: 2,
   run: async (context) => {
@@ -122,27 +124,28 @@ async function act(
   { pool }: Database,
   context: CommandContext,
   wanted: {
-    readonly action: "ack" | "mute" | "close";
+    readonly action: "ack" | "mute" | "close" | "reopen";
     readonly id: string;
     readonly until: (now: Date) => Date | null;
   },
 ): Promise<CommandResult> {
   const now = await databaseNow(pool);
   const { note, by } = context.flags;
+  const settings = await context.settings();
   const deed: Act = {
     id: wanted.id,
     actor: typeof by === "string" ? by : userName(),
     note: typeof note === "string" ? note : null,
     now,
-    programs: await context.settings(),
+    programs: settings,
   };
-  const { action } = wanted;
-  const after =
-    action === "ack"
-      ? await acknowledge(pool, deed)
-      : action === "mute"
-        ? await mute(pool, { ...deed, until: wanted.until(now) })
-        : await closeByPerson(pool, deed);
+  const deeds = {
+    ack: () => acknowledge(pool, deed),
+    mute: () => mute(pool, { ...deed, until: wanted.until(now) }),
+    close: () => closeByPerson(pool, deed),
+    reopen: () => reopenByPerson(pool, { ...deed, remindersMs: settings.remindersMs }),
+  };
+  const after = await deeds[wanted.action]();
   const json = presentIncident(after, now);
   const end = json.mutedUntil ?? "it gets worse";
   const until = json.status === "muted" ? ` until ${end}` : "";
@@ -171,14 +174,16 @@ function amountText({ amountAtRisk, currency }: IncidentJson): string {
 }
 
 function detailText(one: IncidentDetailJson): string {
-  const history = one.history.map(({ at, step, actor, note }) => {
-    const said = note === null ? "" : `: ${note}`;
-    return `  ${at.slice(0, 19).replace("T", " ")}  ${step} by ${actor}${said}`;
+  const history = one.history.map(({ at, step, actor, note, evidence }) => {
+    const words = [...changesOf(evidence), ...(note === null ? [] : [note])];
+    const said = words.length === 0 ? "" : `: ${words.join("; ")}`;
+    return `  ${timeText(at)}  ${step} by ${actor}${said}`;
   });
   const evidence = evidenceLines(one.evidence);
   return [
-    `${one.id}  ${one.code}  ${one.severity}  ${one.status}`,
+    `${one.id}  ${one.code}  ${one.severity}  ${statusText(one)}`,
     one.summary,
+    `seen ${String(one.count)} times from ${timeText(one.firstSeen)} to ${timeText(one.lastSeen)} UTC`,
     "",
     `what to do: ${one.advice}`,
     ...(one.amountAtRisk === null ? [] : [`at risk: ${amountText(one)}`]),
@@ -191,6 +196,21 @@ function detailText(one: IncidentDetailJson): string {
   ]
     .map(visibleLine)
     .join("\n");
+}
+
+/** What got worse with a step; empty: nothing, or it is not said. */
+function changesOf({ changes }: Readonly<Record<string, unknown>>): string[] {
+  return Array.isArray(changes) ? changes.map(String) : [];
+}
+
+function statusText({ status, mutedUntil, closedBy }: IncidentJson): string {
+  if (status === "closed") return closedBy === null ? status : `closed by ${closedBy}`;
+  if (status !== "muted") return status;
+  return `muted until ${mutedUntil === null ? "it gets worse" : `${timeText(mutedUntil)} UTC`}`;
+}
+
+function timeText(iso: string): string {
+  return iso.slice(0, 19).replace("T", " ");
 }
 
 function userName(): string {
