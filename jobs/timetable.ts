@@ -10,6 +10,7 @@ import { audit } from "./audit.ts";
 import { dailyDigest } from "./daily-digest.ts";
 import { deliverAlerts } from "./deliver-alerts.ts";
 import { drainRefetch } from "./drain-refetch.ts";
+import { heartbeat } from "./heartbeat.ts";
 import { judgeSources } from "./judge-sources.ts";
 import { prune } from "./prune.ts";
 import { readLocalFull } from "./read-local-full.ts";
@@ -34,6 +35,7 @@ export function timetable(settings: Settings): readonly Job<JobDeps>[] {
     ...(settings.digestAt === null ? [] : [dailyDigest(settings.digestAt)]),
     deliverAlerts,
     judgeSources,
+    ...(settings.heartbeatUrl === null ? [] : [heartbeat]),
     audit(settings),
     prune,
   ];

@@ -1,4 +1,4 @@
-/** What Slack's `response_url` is told: the message with what a click did, or why it did nothing. */
+/** What Slack's `response_url` is told: the message and what a click did, or why it did nothing. */
 import type { ButtonAction } from "./buttons.ts";
 import { BUTTONS_BLOCK_ID, BUTTON_ACTIONS, actionsBlock } from "./buttons.ts";
 import { BLOCKS_MAX } from "./document.ts";

@@ -12,6 +12,7 @@ export function secretsOf(settings: Settings): string[] {
     settings.webhook?.url ?? null,
     settings.webhook?.secret ?? null,
     settings.pagerDuty?.routingKey ?? null,
+    settings.heartbeatUrl,
     settings.adminToken,
     ...urls.flatMap(passwordsOf),
   ];

@@ -157,6 +157,14 @@ const SERVERS: readonly CatalogEntry[] = [
     meaning: "when an unacknowledged critical is told again; the last wait repeats; off = never",
   },
   {
+    env: "HEARTBEAT_URL",
+    path: "heartbeatUrl",
+    default: null,
+    unit: "text",
+    meaning: "address of a dead man's switch: GET every minute while the daemon is well",
+    secret: "hook",
+  },
+  {
     env: "PORT",
     path: "port",
     default: "4242",

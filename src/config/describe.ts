@@ -43,6 +43,7 @@ export function describeSettings(settings: Settings): Readonly<Record<string, st
     PAGERDUTY_API_BASE: settings.pagerDuty?.apiBase ?? "not used",
     DIGEST_AT: settings.digestAt ?? "off",
     REMINDERS: settings.remindersMs.map(formatDuration).join(",") || "off",
+    HEARTBEAT_URL: orNotSet(settings.heartbeatUrl, maskHookUrl),
     PORT: String(settings.port),
     HOST: settings.host,
     ADMIN_PORT: String(settings.adminPort),

@@ -114,6 +114,7 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
     pagerDuty: pagerDutyOf(checked.pagerDuty),
     remindersMs: checked.reminders,
     digestAt: checked.digestAt,
+    heartbeatUrl: checked.heartbeatUrl,
     publicUrl: checked.publicUrl,
     port: checked.port,
     host: checked.host,

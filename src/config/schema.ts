@@ -148,6 +148,7 @@ export const settingsSchema = z.strictObject({
       apiBase: withDefault("pagerDuty.apiBase", values.webAddress),
     })
     .prefault({}),
+  heartbeatUrl: orNull(values.exactAddress),
   port: withDefault("port", values.port),
   host: withDefault("host", values.host),
   adminPort: withDefault("adminPort", values.port),

@@ -178,6 +178,8 @@ export interface Settings {
   readonly remindersMs: readonly number[];
   /** Wall time of the daily digest, `HH:MM` in `timeZone`; `null`: none. */
   readonly digestAt: string | null;
+  /** Called after each complete healthy pass of the daemon; `null`: nothing is. */
+  readonly heartbeatUrl: string | null;
   /** For links in alerts; `null`: no link, the command is named instead. */
   readonly publicUrl: string | null;
   readonly port: number;

@@ -17,6 +17,7 @@ import { monthlyReads } from "../store/read-counts.ts";
 import { listSources } from "../store/sources.ts";
 import { readTallies } from "../store/tallies.ts";
 import { chainMetrics } from "./chain-metrics.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import type { Pipeline } from "./pipeline.ts";
 import type { Tallyd } from "./tallyd.ts";
 
@@ -28,6 +29,8 @@ export interface MetricParts {
   readonly unhealthyJobs: () => Promise<readonly UnhealthyJob[]>;
   readonly expected: readonly ExpectedSource[];
   readonly blind: () => Promise<readonly BlindSource[]>;
+  /** `null`: no address is set. */
+  readonly heartbeat: Heartbeat | null;
 }
 
 const SECOND_MS = 1_000;
@@ -44,6 +47,7 @@ export function metricSources(tallyd: Tallyd, parts: MetricParts): MetricSource[
     ...chainMetrics(tallyd),
     ...incidentMetrics(tallyd),
     ...jobMetrics(parts),
+    ...heartbeatMetrics(parts),
     gauge("clock_offset_seconds", "How far another clock is ahead of ours", ["against"], () =>
       clockOffsets(tallyd),
     ),
@@ -206,6 +210,20 @@ function jobMetrics(parts: MetricParts): MetricSource[] {
         one(dead.some(({ job }) => job === name) ? 1 : 0, { job_name: name }),
       );
     }),
+  ];
+}
+
+function heartbeatMetrics({ heartbeat }: MetricParts): MetricSource[] {
+  if (heartbeat === null) return [];
+  const help = "Heartbeats of this replica: sent, failed, or withheld because it is not well";
+  return [
+    counter("heartbeats_total", help, ["result"], () =>
+      Promise.resolve(
+        Object.entries<number>({ ...heartbeat.counts() }).map(([result, count]) =>
+          one(count, { result }),
+        ),
+      ),
+    ),
   ];
 }
 

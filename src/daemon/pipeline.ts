@@ -30,6 +30,8 @@ const TICK_MS = 1_000;
 const DELIVER_TICK_MS = 5_000;
 // Charges that nobody owns must not turn into a stream of reads of the team's table.
 const READ_AHEAD_MIN_MS = 1_000;
+// The longest run is half a minute of messages at one a second; one that takes longer hangs.
+const HANGING_MAX_MS = 300_000;
 // A database that restarts is back within this; longer is an outage.
 const FAILING_MAX_MS = 30_000;
 
@@ -94,13 +96,23 @@ export function createPipeline(tallyd: Tallyd): Pipeline {
       channel?.close();
     },
     states: () => new Map([...loops].map(([name, loop]) => [name, loop.state])),
-    faults: () =>
-      [...loops].flatMap(([name, { state }]) => {
-        if (state.failuresInRow === 0) return [];
-        const okAt = state.lastOkAt ?? tallyd.startedAt;
-        if (clock.now().getTime() - okAt.getTime() < FAILING_MAX_MS) return [];
-        return [`${name} fails since ${okAt.toISOString()}: ${state.lastError ?? "no reason"}`];
-      }),
+    faults: () => [...loops].flatMap(([name, { state }]) => faultOf(name, state, tallyd)),
     counts: () => sum,
   };
+}
+
+/** What is wrong with a loop that fails, or neither fails nor ends; empty: nothing. */
+function faultOf(
+  name: string,
+  { lastOkAt, lastError, failuresInRow }: Readonly<LoopState>,
+  { clock, startedAt }: Tallyd,
+): readonly string[] {
+  const okAt = lastOkAt ?? startedAt;
+  const silentMs = clock.now().getTime() - okAt.getTime();
+  if (failuresInRow === 0) {
+    if (silentMs <= HANGING_MAX_MS) return [];
+    return [`${name} has not finished since ${okAt.toISOString()}`];
+  }
+  if (silentMs < FAILING_MAX_MS) return [];
+  return [`${name} fails since ${okAt.toISOString()}: ${lastError ?? "no reason"}`];
 }

@@ -23,7 +23,10 @@ import type { ShapeRemark } from "../sources/local/shape.ts";
 import { blindSources } from "../store/blind-sources.ts";
 import { schemaState } from "../store/migrate.ts";
 import { packageSqlDir, readMigrations } from "../store/sql-files.ts";
+import { passFaults } from "./complete-pass.ts";
 import { expectedSources } from "./expected-sources.ts";
+import { createHeartbeat } from "./heartbeat.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import { metricSources } from "./metric-sources.ts";
 import { createPipeline } from "./pipeline.ts";
 import type { Pipeline } from "./pipeline.ts";
@@ -149,7 +152,24 @@ async function assemble(tallyd: Tallyd, pipeline: Pipeline, version: string): Pr
   const known = (await readMigrations(packageSqlDir())).at(-1)?.version ?? 0;
   const unhealthyJobs = () => jobHealth({ db: pool, clock }, jobs, startedAt);
   const blind = () => blindSources(pool, { expected, now: clock.now(), since: startedAt });
-  const work = createWork(tallyd, { wake: pipeline.wake, unhealthyJobs });
+  const ready = (): Promise<Readiness> =>
+    readiness({
+      pool,
+      clock,
+      schema: async () => ({ current: (await schemaState(pool)).current, known }),
+      pipelineFaults: pipeline.faults,
+      blindSources: blind,
+      unhealthyJobs,
+      wayFaults: async () => {
+        const now = await tallyd.now();
+        return wayFaults(await hookHealth(pool, now), now);
+      },
+    });
+  const passDeps = { pool, startedAt, readiness: ready, expected, loops: pipeline.states };
+  const heartbeat = heartbeatOf(tallyd, () =>
+    passFaults({ ...passDeps, jobs: jobs.filter(({ name }) => name !== "heartbeat") }),
+  );
+  const work = createWork(tallyd, { wake: pipeline.wake, unhealthyJobs, heartbeat });
   const scheduler = createScheduler({ pool, locks, clock, log, replica }, jobs, {
     work,
     pool,
@@ -166,28 +186,25 @@ async function assemble(tallyd: Tallyd, pipeline: Pipeline, version: string): Pr
       unhealthyJobs,
       expected,
       blind,
+      heartbeat,
     }),
   );
   return {
     scheduler,
-    readiness: () =>
-      readiness({
-        pool,
-        clock,
-        schema: async () => ({ current: (await schemaState(pool)).current, known }),
-        pipelineFaults: pipeline.faults,
-        blindSources: blind,
-        unhealthyJobs,
-        wayFaults: async () => {
-          const now = await tallyd.now();
-          return wayFaults(await hookHealth(pool, now), now);
-        },
-      }),
+    readiness: ready,
     metrics: async () => {
       const { contentType, body } = await own();
       return { contentType, body: `${body}\n${await process.body()}` };
     },
   };
+}
+
+function heartbeatOf(
+  { settings, log }: Tallyd,
+  faults: () => Promise<readonly string[]>,
+): Heartbeat | null {
+  const { heartbeatUrl } = settings;
+  return heartbeatUrl === null ? null : createHeartbeat(heartbeatUrl, { faults, log });
 }
 
 /** A port that cannot be had is a fault of the settings, whoever meets it. */

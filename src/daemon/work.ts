@@ -6,6 +6,7 @@ import type { Settings } from "../core/settings.ts";
 import type { UnhealthyJob } from "../scheduler/health.ts";
 import type { JobCounts } from "../scheduler/job.ts";
 import { scanChains } from "./chain-steps.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import { planSweep } from "./sweep-plan.ts";
 import {
   auditOperations,
@@ -31,6 +32,7 @@ export interface Work {
   readonly deliver: (signal: AbortSignal) => Promise<JobCounts>;
   readonly judgeSources: (signal: AbortSignal) => Promise<JobCounts>;
   readonly audit: (signal: AbortSignal) => Promise<JobCounts>;
+  readonly heartbeat: (signal: AbortSignal) => Promise<JobCounts>;
 }
 
 /** Deps of every job. */
@@ -50,6 +52,8 @@ export function createWork(
   hooks: {
     readonly wake: () => void;
     readonly unhealthyJobs: () => Promise<readonly UnhealthyJob[]>;
+    /** `null`: no address is set. */
+    readonly heartbeat: Heartbeat | null;
   },
 ): Work {
   let afterStart = true;
@@ -79,5 +83,6 @@ export function createWork(
     },
     judgeSources: (signal) => step(judgeAllSources(tallyd, { signal, jobs: hooks.unhealthyJobs })),
     audit: (signal) => step(auditOperations(tallyd, { signal })),
+    heartbeat: async (signal) => ({ ...(await hooks.heartbeat?.beat(signal)) }),
   };
 }
