@@ -62,7 +62,7 @@ export function reminderItem({ incident, openForMs, changes }: Reminding): Diges
 /** The message of one reminder. */
 export function reminderDocument(
   { incident, openForMs, changes }: Reminding,
-  options: { readonly publicUrl: string | null },
+  options: { readonly publicUrl: string | null; readonly buttons?: boolean },
 ): Document {
   const trouble = `${CODE_TITLES[incident.code]}${moneyWords(incident)}`;
   const span = spanWords(openForMs);

@@ -26,6 +26,8 @@ export interface RemindDeps {
     readonly slackWebhookUrl: string | null;
     readonly slackCriticalWebhookUrl: string | null;
     readonly publicUrl: string | null;
+    /** Left out: reminders carry no buttons. */
+    readonly slackSigningSecret?: string | null;
   };
 }
 
@@ -194,7 +196,9 @@ async function enqueueReminder(
   const { channel, about } = one;
   const { incident } = about;
   const item = digestItem(incident, { first: false, over: false });
-  const payload = { ...payloadOf(reminderDocument(about, settings), { item }) };
+  const { publicUrl, slackSigningSecret } = settings;
+  const buttons = (slackSigningSecret ?? null) !== null;
+  const payload = { ...payloadOf(reminderDocument(about, { publicUrl, buttons }), { item }) };
   const message = { incidentId: incident.id, channel, kind: "reminded" };
   await enqueue(tx, { ...message, severity: "critical", payload, createdAt: now, dueAt: now });
 }

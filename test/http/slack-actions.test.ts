@@ -14,6 +14,7 @@ import { startWebhookServer } from "../../src/http/webhook-server.ts";
 import type { WebhookServer } from "../../src/http/webhook-server.ts";
 import type { IncidentDetailJson } from "../../src/incident/present.ts";
 import { listIncidents, showIncident } from "../../src/incident/present.ts";
+import { remindDue } from "../../src/incident/remind.ts";
 import { recordFindings } from "../../src/incident/record.ts";
 import { click, clickRequest } from "../../src/sandbox/slack/interactions.ts";
 import type { Click } from "../../src/sandbox/slack/interactions.ts";
@@ -63,6 +64,7 @@ beforeEach(async () => {
   slack.control.clear();
   await emptyTables(db.pool, [
     ...["tallyd.incident", "tallyd.incident_entry", "tallyd.outbox", "tallyd.hook"],
+    "tallyd.reminder",
   ]);
 });
 
@@ -166,6 +168,20 @@ describe("buttons", () => {
     const closed = (await answered(2))["blocks"] as readonly Block[];
     expect(labels(closed)).toEqual([]);
     expect(JSON.stringify(closed)).toContain("Closed as not a duplicate by");
+  });
+
+  test("behavior: a reminder carries them too", async () => {
+    const settings = {
+      ...{ slackWebhookUrl: slack.webhookUrl, slackCriticalWebhookUrl: null, publicUrl: null },
+      ...{ slackSigningSecret: SECRET, remindersMs: [1_800_000] },
+    };
+    const input = { findings: [makeFinding()], judged: ALL_JUDGED, now: at(now) };
+    await recordFindings({ pool: db.pool, settings }, input);
+    await remindDue({ pool: db.pool, settings }, at(1_900));
+    const found = await db.pool.query<{ payload: { readonly blocks: readonly Block[] } }>(
+      "select payload from tallyd.outbox where kind = 'reminded'",
+    );
+    expect(labels(found.rows[0]?.payload.blocks ?? [])).toHaveLength(3);
   });
 
   test("behavior: without the signing secret there are none, and the path is unknown", async () => {
