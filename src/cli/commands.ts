@@ -5,6 +5,7 @@ import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { explain } from "./commands/explain.ts";
 import { incidents } from "./commands/incidents.ts";
+import { lab } from "./commands/lab.ts";
 import { migrate } from "./commands/migrate.ts";
 import { once } from "./commands/once.ts";
 import { report } from "./commands/report.ts";
@@ -23,5 +24,6 @@ export const COMMANDS: readonly Command[] = [
   incidents,
   explain,
   report,
+  lab,
   version,
 ];

@@ -70,6 +70,10 @@ export const LAYERS: Readonly<Record<string, Layer>> = {
     may: ["core"],
     why: "The seller's side, a library of its own: it runs in a program that has no daemon.",
   },
+  lab: {
+    may: ["core", "store", "ledger", "sandbox"],
+    why: "Runs the ledger for all to see, against the stand-in; the daemon has no part in it.",
+  },
   sandbox: {
     may: ["core"],
     why: "Stands in for the outside: with code of the product in it, it would agree with any bug.",
@@ -99,8 +103,11 @@ export const PACKAGES: Readonly<Record<string, Place>> = {
     why: "Connections are opened at one place; the local source only quotes names with it.",
   },
   stripe: {
-    in: ["src/sources/stripe/", "src/sandbox/", "src/demo/agent.ts"],
-    why: "No other part knows the provider; the demo's agents are its customers.",
+    in: [
+      ...["src/sources/stripe/", "src/sandbox/", "src/demo/agent.ts"],
+      ...["src/lab/worker.ts", "src/lab/real-ledger.ts"],
+    ],
+    why: "No other part knows the provider; agents of the demo and the lab are its customers.",
   },
   viem: {
     in: ["src/sources/evm/", "src/sandbox/chain/", "src/sources/local/challenge.ts"],
@@ -114,6 +121,7 @@ export const PACKAGES: Readonly<Record<string, Place>> = {
     in: [
       ...["src/config/", "src/http/", "src/sources/", "src/sandbox/"],
       ...["src/detect/load.ts", "src/detect/row.ts", "src/store/mirror-rows.ts"],
+      "src/lab/schedule.ts",
     ],
     why: "Foreign data is checked at the edge; past it, types hold.",
   },
