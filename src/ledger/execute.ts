@@ -2,8 +2,6 @@
  * The state machine of a payment by Stripe. One worker at a time is admitted by compare-and-set,
  * and the mark is committed before anything is sent; whatever is not known afterwards is looked up.
  */
-import { setTimeout as sleep } from "node:timers/promises";
-
 import { unreachable } from "../core/errors.ts";
 import { conclude, replay, refuse } from "./conclude.ts";
 import type { ExecuteDeps, Payment, Step } from "./conclude.ts";
@@ -15,17 +13,8 @@ import type { Limits } from "./limits.ts";
 import { reconcile } from "./reconcile.ts";
 import { moveIntent, readIntent, requireCommitted } from "./table.ts";
 import { prepareCall, sendCall } from "./stripe-call.ts";
-
-/** How one call behaves. */
-export interface ExecuteOptions {
-  /** How long to wait for another worker that holds the intent; default 0: throw at once. */
-  readonly waitMs?: number;
-}
-
-// A look, an attempt and what follows are four turns; more are races that were lost to others.
-const TURNS_MAX = 10;
-// Between two looks at a row that somebody else holds; payments take about a second.
-const WAIT_STEP_MS = 50;
+import { runTurns } from "./turns.ts";
+import type { ExecuteOptions } from "./turns.ts";
 
 /**
  * Pays an intent, or says how far its payment is. May be called any number of times, by any number
@@ -37,25 +26,11 @@ export async function executePayment(
   options: ExecuteOptions = {},
 ): Promise<Payment> {
   const limits = limitsOf(deps.limits);
-  const ends = performance.now() + (options.waitMs ?? 0);
-  let turns = 0;
-  for (;;) {
+  return runTurns(intentId, options, async () => {
     const intent = await readIntent(deps, intentId);
     requireUntouched(intent);
     await deps.onStep?.("read", intentId);
-    const step = await takeTurn(deps, intent, limits);
-    if (step.kind === "paid") return step.payment;
-    if (step.kind === "again") turns += 1;
-    const left = ends - performance.now();
-    if (turns >= TURNS_MAX || (step.kind === "held" && left <= 0)) throw inProgress(intentId);
-    if (step.kind === "held") await sleep(Math.min(WAIT_STEP_MS, left));
-  }
-}
-
-function inProgress(intentId: string): LedgerError {
-  return new LedgerError("in_progress", `${intentId} is being paid by another worker`, {
-    intentId,
-    retryAfterMs: WAIT_STEP_MS,
+    return takeTurn(deps, intent, limits);
   });
 }
 

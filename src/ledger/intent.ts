@@ -48,6 +48,8 @@ export interface LedgerIntent {
   readonly columns: Readonly<Record<string, unknown>>;
   /** Unix seconds with their fraction. */
   readonly createdAt: number;
+  /** When it was read, in Unix seconds. */
+  readonly now: number;
   /** Milliseconds since the row was made. */
   readonly ageMs: number;
   /** Milliseconds since the row last changed. */
@@ -106,6 +108,7 @@ export function intentOf(row: Readonly<Record<string, unknown>>): LedgerIntent {
     request: objectOf(objectOf(columns["metadata"])["request"]),
     columns,
     createdAt: Number(row["created_at"]),
+    now,
     ageMs: (now - Number(row["created_at"])) * MS_PER_SECOND,
     sinceMs: (now - Number(row["version"])) * MS_PER_SECOND,
     version: String(row["version"]),

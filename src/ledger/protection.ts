@@ -148,7 +148,7 @@ function look(intent: LedgerIntent, why: string): NextStep {
   const since = new Date(intent.createdAt * MS_PER_SECOND).toISOString();
   const known = intent.chargeId === null ? [] : [intent.chargeId];
   const lists: Readonly<Record<Operation, string>> = {
-    charge: `all payment intents made since ${since}, for the metadata intent_id=${intent.intentId}`,
+    charge: `payment intents made since ${since}, for the metadata intent_id=${intent.intentId}`,
     refund: `the payment's refunds, for the metadata intent_id=${intent.intentId}`,
     capture: "the payment intent that is to be captured",
   };

@@ -13,7 +13,14 @@ export interface Change {
   readonly to: IntentState;
   readonly chargeId?: string | null;
   readonly response?: JsonObject;
+  /** Columns of a payment on chain; null empties one. */
+  readonly columns?: Partial<Record<ChainColumn, string | Date | null>>;
+  /** Merged into the column `metadata`. */
+  readonly metadata?: JsonObject;
 }
+
+const CHAIN_COLUMNS = ["payer", "nonce", "valid_before", "payment_id"] as const;
+type ChainColumn = (typeof CHAIN_COLUMNS)[number];
 
 /**
  * The DDL of a table for the ledger: the documented `payment_intents` and the columns that refunds,
@@ -115,9 +122,20 @@ async function changed(
   change: Change,
   guard: { readonly where: string; readonly values: readonly unknown[] },
 ): Promise<LedgerIntent | null> {
+  const values: unknown[] = [];
+  const place = (value: unknown): string => `$${6 + guard.values.length + values.push(value)}`;
+  const sets = CHAIN_COLUMNS.flatMap((name) => {
+    const value = change.columns?.[name];
+    return value === undefined ? [] : [`${name} = ${place(value)},`];
+  });
+  if (change.metadata !== undefined) {
+    const merged = place(JSON.stringify(change.metadata));
+    sets.push(`metadata = coalesce(p.metadata, '{}') || ${merged}::jsonb,`);
+  }
   const found = await deps.db.query(
     `update ${quoteTable(deps.table)} as p
         set state = $3,
+            ${sets.join(" ")}
             charge_id = coalesce($4, p.charge_id),
             response_json = coalesce($5::jsonb, p.response_json),
             updated_at = greatest(coalesce($6::timestamptz, clock_timestamp()),
@@ -134,6 +152,7 @@ async function changed(
       change.response === undefined ? null : JSON.stringify(change.response),
       nowOf(deps),
       ...guard.values,
+      ...values,
     ],
   );
   const [row] = found.rows;
