@@ -1,3 +1,5 @@
+import path from "node:path";
+
 import { defineConfig } from "vitest/config";
 
 // Folders whose tests take data and return data: no database, no process state, so the files can
@@ -5,6 +7,8 @@ import { defineConfig } from "vitest/config";
 const PURE = ["test/core/**/*.test.ts", "test/repo/**/*.test.ts"];
 
 export default defineConfig({
+  // The examples import the package by its name, as its users do.
+  resolve: { alias: { "tallyd/ledger": path.resolve("src/ledger/ledger.ts") } },
   test: {
     reporters: ["default", "./test/support/closing-line.ts"],
     // A database test waits for other files' copies of the template; a real hang is found anyway.

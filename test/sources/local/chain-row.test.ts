@@ -97,3 +97,12 @@ describe("canonicalChainFields", () => {
     expect(parseChainCharge(text)).toBeNull();
   });
 });
+
+test("default: the marks of a challenge are those that mppx 0.11.0 makes", () => {
+  // Recorded from its challengeHash (evm) and Attribution.encode (tempo, client "x").
+  const memo = "0xef1ed71201f3e9588ecb0548d566647521d1cadbcfa91eec65fb7b462cdb75a3";
+  expect(challengeMarks("ch_abc", "api.example")).toEqual({
+    nonce: "0x6bd1d1ab846f8c21f389e54ca7f240808f67e3335b76c3d5a14cc6c144e91342",
+    memo: memo.slice(0, 32) + memo.slice(-14),
+  });
+});
