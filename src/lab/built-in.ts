@@ -1,4 +1,6 @@
-/** The eight schedules that retried payments meet in the field, and what designs come to in them. */
+/**
+ * The eight schedules that retried payments meet in the field, and what designs come to in them.
+ */
 import type { Expected, LabEvent, LabRequest, Schedule } from "./schedule.ts";
 
 function request(name: string, more: Partial<LabRequest> = {}): LabRequest {

@@ -15,7 +15,9 @@ export interface Trace {
   readonly answers: readonly { readonly request: string; readonly answer: Answer }[];
   /** How often money moved, by operation (see {@link operationOf}). */
   readonly effects: Readonly<Record<string, number>>;
-  /** Operations that are recorded after the dust has settled; `null`: the design has no such end. */
+  /**
+   * Operations that are recorded after the dust has settled; `null`: the design has no such end.
+   */
   readonly settled: number | null;
 }
 
@@ -24,7 +26,9 @@ export function operationOf(request: Pick<LabRequest, "principal" | "operation">
   return `${request.principal}:${request.operation}`;
 }
 
-/** Counts a trace of a schedule. A second effect of one operation is a duplicate, of two it is not. */
+/**
+ * Counts a trace of a schedule. A second effect of one operation is a duplicate, of two it is not.
+ */
 export function countTrace(schedule: Schedule, trace: Trace): Counts {
   const answered = (answer: Answer): number =>
     trace.answers.filter((one) => one.answer === answer).length;

@@ -164,7 +164,9 @@ async function effectsOf(
   return effects;
 }
 
-/** Asks once more for every operation when nothing can be under way, and counts what is recorded. */
+/**
+ * Asks once more for every operation when nothing can be under way, and counts what is recorded.
+ */
 async function settle(deps: RealDeps, run: Run, schedule: Schedule): Promise<number> {
   run.aheadMs += SETTLE_MS;
   const first = new Map<string, LabRequest>();

@@ -1,7 +1,9 @@
 /** What the laboratory and its worker processes say to each other. */
 import type { Answer } from "./design.ts";
 
-/** What a worker is started with, as its first message: an address with a password is no argument. */
+/**
+ * What a worker is started with, as its first message: an address with a password is no argument.
+ */
 export interface Setup {
   readonly say: "setup";
   readonly databaseUrl: string;
