@@ -9,7 +9,7 @@ import type { Pool } from "pg";
 
 import { addMs } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
-import { forgetHook, markHookOk, markHookPaused, readHook } from "../store/hooks.ts";
+import { forgetHook, markHookOk, markHookPaused, readHook, readHooks } from "../store/hooks.ts";
 import type { HookErrorCode, HookRow } from "../store/hooks.ts";
 import type { ClaimedMessage, Fate } from "../store/outbox.ts";
 import { NEVER, claimNext, hasDue, settle } from "../store/outbox.ts";
@@ -66,8 +66,15 @@ export const PROGRAM_GIVES_UP_MS = 3 * 86_400_000;
 
 /** Sends what is due on every channel and gives the counts. Network trouble is no error. */
 export async function deliverDue(deps: DeliverDeps, options: DeliverOptions): Promise<Delivered> {
+  // A sender holds a connection: one that has nothing to do must not.
+  const used = new Map((await readHooks(deps.pool)).map((hook) => [hook.channel, hook]));
+  const busy = ALL_CHANNELS.filter((channel) => {
+    const hook = used.get(channel);
+    if (hook === undefined) return false;
+    return hook.waiting + hook.uncertain > 0 || wayOf(deps.hooks, channel).send === null;
+  });
   const all = await Promise.all(
-    ALL_CHANNELS.map((channel) =>
+    busy.map((channel) =>
       asOnlySender(deps.pool, channel, () => deliverChannel(deps, channel, options)),
     ),
   );

@@ -44,9 +44,15 @@ const WORDS: Readonly<Record<string, WayWords>> = {
   },
 };
 
+const LOG_ADVICE = "Alerts are not delivered at all: see the job deliver-alerts and the log.";
+const LOG: WayWords = {
+  name: "log",
+  setting: "this process",
+  whenDead: LOG_ADVICE,
+  whenFailing: LOG_ADVICE,
+};
+
 /** The words for a channel. */
 export function wayWords(channel: string): WayWords {
-  const words = WORDS[channel];
-  const advice = "Run tallyd doctor.";
-  return words ?? { name: channel, setting: channel, whenDead: advice, whenFailing: advice };
+  return WORDS[channel] ?? LOG;
 }

@@ -17,8 +17,9 @@ export interface Database {
   readonly close: () => Promise<void>;
 }
 
-// Two stand for locks and notices, four store webhooks, the rest is for jobs and pages.
-const CONNECTIONS_MAX = 14;
+// Two stand for locks and notices, four store webhooks, up to five ways out send at once, the rest
+// is for jobs and pages.
+const CONNECTIONS_MAX = 16;
 // A connection that is stuck in a statement must not hold up the end of the process.
 const POOL_END_WAIT_MS = 1_000;
 
