@@ -2,6 +2,7 @@
 import { addAllDue } from "../store/due.ts";
 import type { JobCounts } from "../scheduler/job.ts";
 import { scanChains } from "./chain-steps.ts";
+import type { ScanInput } from "./chain-steps.ts";
 import { fastUntilQuiet } from "./fast-path.ts";
 import {
   deliverAlerts,
@@ -30,6 +31,8 @@ export interface PassOptions {
   readonly signal: AbortSignal;
   /** Told of each step as it begins. */
   readonly onStep?: (step: string) => void;
+  /** How far the scan of a chain is. */
+  readonly onScan?: NonNullable<ScanInput["onProgress"]>;
 }
 
 // Objects may name further ones; each round of look-ups goes one step deeper. A payment is four
@@ -48,7 +51,8 @@ const DELIVER_MAX = 1_000;
  * cannot be read is told in `failures` and does not stop the others.
  */
 export async function onePass(tallyd: Tallyd, options: PassOptions): Promise<PassReport> {
-  const { signal } = options;
+  const { signal, onScan } = options;
+  const scan = { signal, wait: true, ...(onScan === undefined ? {} : { onProgress: onScan }) };
   const steps: Record<string, JobCounts> = {};
   const failures: StepFailure[] = [];
   const step = async (name: string, work: () => Promise<StepResult>): Promise<StepResult> => {
@@ -68,7 +72,7 @@ export async function onePass(tallyd: Tallyd, options: PassOptions): Promise<Pas
   await step("local", () => readLocal(tallyd, options.full ? "sweep" : "changes"));
   await step("events", () => sweepStripeEvents(tallyd, signal));
   await step("lists", () => walkStripeLists(tallyd, "all", signal));
-  await step("chains", () => scanChains(tallyd, { signal, wait: true }));
+  await step("chains", () => scanChains(tallyd, scan));
   for (let round = 0; round < REFETCH_ROUNDS_MAX; round += 1) {
     await judge();
     const { counts } = await step("refetch", () => drainStripeRefetch(tallyd, signal));

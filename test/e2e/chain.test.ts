@@ -312,6 +312,14 @@ describe.skipIf(fault !== "")("over time", () => {
     expect(late.open).toEqual([]);
   });
 
+  it("behavior: a long scan says how far it is, a short one nothing", async () => {
+    expect((await world.once()).stderr).not.toContain("blocks of");
+    await evm.chain.mine(1_010);
+    const long = await world.once();
+    expect(long.exitCode).toBe(0);
+    expect(long.stderr).toMatch(/blocks of eip155:31337: +100% 1\d{3} of 1\d{3}/);
+  });
+
   it("behavior: a transfer back closes the double charge", async () => {
     const { chain, token, payer, payee } = evm;
     for (const n of ["1", "2"]) {

@@ -3,6 +3,9 @@ import type { Command } from "../command.ts";
 import { countsText, verdictOf } from "../verdict.ts";
 import { withTallyd } from "../with-tallyd.ts";
 
+// Below this a scan is over before anybody has read a line about it.
+const LONG_SCAN_BLOCKS = 1_000;
+
 /** `tallyd once` */
 export const once: Command = {
   name: "once",
@@ -17,14 +20,19 @@ export const once: Command = {
   argsMax: 0,
   run: (context) =>
     withTallyd(context, async (tallyd) => {
-      const { signal, log } = context;
+      const { signal, log, progress } = context;
       const report = await onePass(tallyd, {
         full: true,
         signal,
         onStep: (step) => {
           log.debug(`step ${step}`);
         },
+        onScan: (scope, { done, total }) => {
+          if (total < LONG_SCAN_BLOCKS) return;
+          progress.show({ label: `blocks of ${scope}`, done, total });
+        },
       });
+      progress.finish();
       const { exitCode, open, lines } = await verdictOf(tallyd, report.failures);
       const steps = Object.entries(report.steps).map(
         ([step, counts]) => `${step.padEnd(8)} ${countsText(counts)}`,
