@@ -8,9 +8,9 @@ import { clean, clip } from "./text.ts";
 
 /**
  * `storm`: news of many; `over`: many ended; `backlog`: what waited for a way out; `reminders`:
- * what nobody has acknowledged.
+ * what nobody has acknowledged; `flood`: more of what one fault of configuration causes.
  */
-export type DigestKind = "storm" | "over" | "backlog" | "reminders";
+export type DigestKind = "storm" | "over" | "backlog" | "reminders" | "flood";
 
 /** One alert inside a digest, small enough to be kept with each message. */
 export interface DigestItem {
@@ -169,6 +169,8 @@ function titleOf(digest: Digest): string {
       return `${String(total)} alerts that waited for delivery${critical}`;
     case "reminders":
       return `${String(total)} critical incidents are open and not acknowledged`;
+    case "flood":
+      return `${String(total)} more of a flood that was told before${critical}`;
   }
 }
 

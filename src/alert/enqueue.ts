@@ -12,6 +12,9 @@ import { isOver } from "./route.ts";
 // A further digest, or a further worsening, of the same minute waits for the end of it and takes up
 // what comes meanwhile: one message a minute says as much as sixty.
 const COMPANY_WAIT_MS = 60_000;
+// What a known fault goes on causing is worth four messages an hour; a critical that hides in it
+// waits no longer than that.
+const FLOOD_WAIT_MS = 900_000;
 
 export interface TellOptions {
   readonly now: Date;
@@ -74,7 +77,8 @@ export async function enqueueDigest(
   }
   const since = addMs(now, -COMPANY_WAIT_MS);
   const newest = await newestOf(tx, { channel, kind, since });
-  const dueAt = newest === null ? now : addMs(newest, COMPANY_WAIT_MS);
+  const companyAt = newest === null ? now : addMs(newest, COMPANY_WAIT_MS);
+  const dueAt = kind === "flood" ? addMs(now, FLOOD_WAIT_MS) : companyAt;
   const payload = options.payload(digest);
   await enqueue(tx, { ...about, severity, payload, createdAt: now, dueAt });
 }

@@ -23,6 +23,8 @@ export interface RouteInput {
   readonly steps: readonly Step[];
   readonly hooks: { readonly slack: boolean; readonly slackCritical: boolean };
   readonly lately: ToldLately;
+  /** Subjects of open floods ({@link floodOf}). Left out: none. */
+  readonly floods?: ReadonlySet<string>;
 }
 
 export type Tell =
@@ -80,12 +82,17 @@ export function route(input: RouteInput): {
   const candidates = input.steps.flatMap((step) => candidateOf(input, step));
   for (const channel of CHANNELS) {
     const here = candidates.filter((candidate) => candidate.channel === channel);
-    const news = here.filter((candidate) => !isOver(candidate.word));
+    const isFlood = ({ step }: Candidate): boolean =>
+      input.floods?.has(floodOf(step.after)) === true;
+    const fresh = here.filter((candidate) => !isOver(candidate.word));
+    const news = fresh.filter((candidate) => !isFlood(candidate));
     const over = here.filter((candidate) => isOver(candidate.word));
     const spent = input.lately.singles.get(channel) ?? 0;
     const free = Math.min(SINGLES_PER_RUN_MAX, SINGLES_PER_MINUTE_MAX - spent);
     const groups = [
       { kind: "storm", members: news, room: free },
+      // The fault that causes them is told; these only add to it.
+      { kind: "flood", members: fresh.filter(isFlood), room: -1 },
       { kind: "over", members: over, room: free - Math.min(news.length, free) },
     ] as const;
     for (const group of groups) tellGroup(input, channel, group, tells, told);
@@ -105,6 +112,7 @@ function tellGroup(
   told: Map<string, Told>,
 ): void {
   const { kind, members, room } = group;
+  if (members.length === 0) return;
   const alone = members.filter((member) => member.alone);
   if (members.length <= SINGLES_PER_RUN_MAX && alone.length <= room) {
     for (const member of alone) {
@@ -134,6 +142,13 @@ function single(input: RouteInput, member: Candidate): Tell {
 function note(told: Map<string, Told>, member: Candidate, how: Told["how"]): void {
   const { after } = member.step;
   told.set(after.id, { how, told: isOver(member.word) ? null : after.severity });
+}
+
+/** The subject of the flood that an incident would be part of: sql/detectors/config_error_flood. */
+export function floodOf({ code, basis, scope, evidence }: Incident): string {
+  const factor = code === "amount_mismatch" ? evidence["factor"] : undefined;
+  const sign = typeof factor === "string" ? factor : "";
+  return ["flood", code, basis ?? "", scope ?? "", sign].join(":");
 }
 
 /** Words that end an incident. */

@@ -47,8 +47,11 @@ export interface JudgeResult {
 
 // One batch is judged in well under a second, and its incidents fit into one transaction.
 const OPERATIONS_MAX = 500;
-// Looks cost provider reads; what is left over stays due and is looked up in the next batch.
+// Looks one by one cost provider reads, or statements at the team's table; what is left over stays
+// due and is looked up in a later batch.
 const LOOKS_MAX = 100;
+// Charges without rows that are looked up by one statement, which mostly finds none of them.
+const LOOKED_TOGETHER_MAX = 100;
 
 /** Judges the operations whose time has come. The caller holds the judge lock. */
 export async function judgeDue(deps: JudgeDeps): Promise<JudgeResult> {
@@ -117,23 +120,55 @@ async function lookBeforeSpeaking(
 ): Promise<{ findings: Finding[]; unreadable: number }> {
   const ids = findings.map((finding) => incidentId(finding.code, finding.subject));
   const open = await openIncidentIds(deps.pool, ids);
+  const asked = findings.flatMap(({ look }, index) =>
+    look === null || open.has(ids[index] ?? "") ? [] : [look],
+  );
+  const answers = await lookAll(deps, asked);
   const spoken: Finding[] = [];
-  let looks = 0;
   let unreadable = 0;
-  for (const [index, finding] of findings.entries()) {
-    if (finding.look === null || open.has(ids[index] ?? "")) {
-      spoken.push(finding);
-      continue;
-    }
-    looks += 1;
-    const answer = looks > LOOKS_MAX ? "unreadable" : await deps.look(finding.look);
-    if (answer === "absent") spoken.push(finding);
+  for (const finding of findings) {
+    const answer = finding.look === null ? undefined : answers.get(finding.look);
+    if (answer === undefined || answer === "absent") spoken.push(finding);
     if (answer === "unreadable") {
       unreadable += 1;
       await postpone(deps, finding);
     }
   }
   return { findings: spoken, unreadable };
+}
+
+async function lookAll(
+  deps: JudgeDeps,
+  looks: readonly Look[],
+): Promise<ReadonlyMap<Look, LookAnswer>> {
+  const answers = new Map<Look, LookAnswer>();
+  const single: Look[] = looks.filter((look) => look.source !== "local");
+  const local = looks.filter((look) => look.source === "local");
+  for (let from = 0; from < local.length; from += LOOKED_TOGETHER_MAX) {
+    const part = local.slice(from, from + LOOKED_TOGETHER_MAX);
+    const answer = part.length === 1 ? "found" : await deps.look(together(part));
+    // Found is one of them: which, only looks at each can tell.
+    if (answer === "found") single.push(...part);
+    else for (const look of part) answers.set(look, answer);
+  }
+  for (const [index, look] of single.entries()) {
+    answers.set(look, index < LOOKS_MAX ? await deps.look(look) : "unreadable");
+  }
+  return answers;
+}
+
+type LocalLook = Extract<Look, { source: "local" }>;
+
+function together(looks: readonly LocalLook[]): LocalLook {
+  return {
+    source: "local",
+    scope: looks[0]?.scope ?? "",
+    chargeIds: looks.flatMap((look) => look.chargeIds),
+    keys: looks.flatMap((look) => look.keys),
+    intentIds: looks.flatMap((look) => look.intentIds),
+    references: looks.flatMap((look) => look.references),
+    nonces: looks.flatMap((look) => look.nonces),
+  };
 }
 
 // Long enough for a provider's limit to pass, short enough that a real orphan is told in time.

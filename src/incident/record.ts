@@ -20,7 +20,7 @@ import {
   lockIncidents,
   saveIncidents,
 } from "../store/incidents.ts";
-import { correctionsOf, toldSince } from "../store/incident-facts.ts";
+import { correctionsOf, openFloods, toldSince } from "../store/incident-facts.ts";
 import { singlesSince } from "../store/outbox.ts";
 import { withTx } from "../store/tx.ts";
 import { hooksOf } from "./hooks-of.ts";
@@ -83,6 +83,7 @@ export async function recordFindings(deps: RecordDeps, input: RecordInput): Prom
       steps,
       hooks: hooksOf(deps.settings),
       lately,
+      floods: await openFloods(tx),
     });
     await saveIncidents(
       tx,

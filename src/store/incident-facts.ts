@@ -50,6 +50,18 @@ export async function openSince(
   return new Map(found.rows.map(({ id, at }) => [id, at]));
 }
 
+/** Subjects of the floods that are open: sql/detectors/config_error_flood. */
+export async function openFloods(tx: PoolClient): Promise<ReadonlySet<string>> {
+  const found = await tx.query<{ subject: string }>(
+    `select i.subject
+       from tallyd.incident i
+      where i.code = 'config_error'
+        and i.basis = 'flood'
+        and i.status <> 'closed'`,
+  );
+  return new Set(found.rows.map((row) => row.subject));
+}
+
 // An incident over several rails has no scope of its own: its charges are in any that is read.
 const SCOPES = `case
   when i.scope is null then (select array_agg(distinct s.scope) from tallyd.source s)
