@@ -30,6 +30,8 @@ export interface SizeFaults {
     number | { readonly max: number; readonly vendor: Vendor; readonly suggest?: Suggestion };
   /** Ranges that touch this block are refused however small, as are lists of it alone. */
   readonly refuse?: number;
+  /** `eth_getLogs` is no part of the plan: always refused. */
+  readonly noLogs?: boolean;
 }
 
 /** Lists of logs that are wrong, without a word about it. */

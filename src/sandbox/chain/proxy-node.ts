@@ -61,6 +61,9 @@ export async function replyTo(node: Node, call: Call): Promise<Reply> {
     return answer(call, hex((await headOf(node)).seen + (faults.ahead ?? 0)));
   }
   if (method === "eth_getBlockByNumber") return blockReply(node, call);
+  if (method === "eth_getLogs" && node.faults.noLogs === true) {
+    return refuse(call, -32001, "access denied: eth_getLogs is not allowed for this key");
+  }
   if (method === "eth_getLogs") return logsReply(node, call);
   if (!isBehind(faults)) return forward(node, call);
   const place = STATE_CALLS[method];

@@ -60,10 +60,9 @@ export function rest(endpoint: Endpoint, nowMs: number, retryAfterMs: number | n
   endpoint.restUntilMs = nowMs + Math.max(retryAfterMs ?? 0, wait);
 }
 
-/** It answered well. */
+/** What it was asked for is read: the next fault is a first one again. */
 export function recovered(endpoint: Endpoint): void {
   endpoint.faults = 0;
-  endpoint.restUntilMs = 0;
 }
 
 /** The fault of an error; anything that is no RpcError is thrown on. */

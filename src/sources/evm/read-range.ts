@@ -55,6 +55,20 @@ export async function readRange(
   range: BlockRange,
   options: ReadOptions = {},
 ): Promise<RangeReading> {
+  try {
+    return await readPieces(endpoint, chain, range, options);
+  } catch (error) {
+    if (error instanceof RpcError) error.endpoint = endpoint.name;
+    throw error;
+  }
+}
+
+async function readPieces(
+  endpoint: Endpoint,
+  chain: ChainSettings,
+  range: BlockRange,
+  options: ReadOptions,
+): Promise<RangeReading> {
   const logs: RawLog[] = [];
   let last: Header | undefined;
   let from = range.from;

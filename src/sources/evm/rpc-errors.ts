@@ -27,6 +27,8 @@ export class RpcError extends Error {
   /** Blocks that the endpoint says would work, both ends included; `null`: it said none. */
   readonly suggested: { readonly from: number; readonly to: number } | null;
   readonly retryAfterMs: number | null;
+  /** The endpoint that is to blame, set by whoever asked it; `null`: nobody knows. */
+  endpoint: string | null = null;
 
   constructor(
     fault: RpcFault,

@@ -7,19 +7,14 @@ import type { Log } from "../../core/log.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { ChainSettings } from "../../core/settings.ts";
 import type { Pool } from "pg";
-import {
-  getChain,
-  keepEndpoints,
-  saveEndpoint,
-  saveGenesis,
-  saveStop,
-} from "../../store/evm-chain.ts";
+import { getChain, saveGenesis, saveStop } from "../../store/evm-chain.ts";
 import type { ChainRow } from "../../store/evm-chain.ts";
 import { markFailed, markOk } from "../../store/sources.ts";
 import { checkBalances, tokenFaults } from "./balance.ts";
 import type { Endpoint } from "./endpoints.ts";
-import { recovered, rest } from "./endpoints.ts";
+import { recovered } from "./endpoints.ts";
 import { firstBlock } from "./first-block.ts";
+import { noteEndpoints, setAside } from "./note-endpoints.ts";
 import { proveBalances } from "./prove-balances.ts";
 import { readFinal } from "./read-final.ts";
 import type { Progress } from "./read-final.ts";
@@ -108,7 +103,7 @@ export async function scanChain(
   };
   let failure: Scanned["failed"] = null;
   try {
-    const trouble = await pass(deps, { reader, options, known: before, counts });
+    const trouble = await passWithWhoeverAnswers(deps, { reader, options, known: before, counts });
     if (trouble === null) await markOk(deps.pool, { ...source, at: deps.clock.now() });
     else failure = await failed("shape", trouble);
   } catch (error) {
@@ -135,6 +130,29 @@ interface Pass {
   readonly counts: { blocks: number; logs: number; charges: number; gone: number };
 }
 
+// What an endpoint may be left out for while another one goes on. One that lags is only waited for.
+const LEFT_OUT_FOR: ReadonlySet<RpcFault> = new Set([
+  ...(["rate_limit", "refused", "unsupported", "unreachable", "broken"] as const),
+]);
+
+/** A pass; an endpoint that fails in the middle of it is left out, and the others begin anew. */
+async function passWithWhoeverAnswers(deps: ScanDeps, work: Pass): Promise<string | null> {
+  const { endpoints } = work.reader;
+  for (let left = endpoints.length; left > 1; left -= 1) {
+    try {
+      return await pass(deps, { ...work, known: await getChain(deps.pool, work.known.scope) });
+    } catch (error) {
+      if (!(error instanceof RpcError) || !LEFT_OUT_FOR.has(error.fault)) throw error;
+      const nowMs = deps.clock.now().getTime();
+      const bad = endpoints.find((one) => one.name === error.endpoint);
+      const others = endpoints.filter((one) => one !== bad && one.restUntilMs <= nowMs);
+      if (bad === undefined || others.length === 0) throw error;
+      await setAside(deps, work.reader.chain, { endpoint: bad, seen: error.message }, error);
+    }
+  }
+  return pass(deps, { ...work, known: await getChain(deps.pool, work.known.scope) });
+}
+
 /** Answers what is wrong although everything was read; `null`: nothing. */
 async function pass(deps: ScanDeps, work: Pass): Promise<string | null> {
   const { reader, options, known } = work;
@@ -142,7 +160,7 @@ async function pass(deps: ScanDeps, work: Pass): Promise<string | null> {
   const { signal } = options;
   const nowMs = deps.clock.now().getTime();
   const seen = await survey(chain, endpoints, { known, nowMs, signal });
-  await note(deps, chain, seen);
+  await noteEndpoints(deps, chain, seen);
   const [first, ...others] = sameChain(seen);
   if (first === undefined) throw nobodyLeft(seen);
   await saveGenesis(deps.pool, chain.chainId, first.genesis.hash);
@@ -166,6 +184,8 @@ async function pass(deps: ScanDeps, work: Pass): Promise<string | null> {
   work.counts.logs += tip.logs;
   work.counts.charges += tip.charges;
   work.counts.gone += tip.gone;
+  const liars = new Set(done.liars.map((liar) => liar.endpoint));
+  for (const one of [pair.first, pair.second]) if (!liars.has(one)) recovered(one);
   const wrong = await balanced(deps, work, pair);
   return wrong ?? (done.liars.length > 0 ? liarText(done.liars) : null);
 }
@@ -241,40 +261,4 @@ async function checkTokens(reader: ChainReader, usable: Usable): Promise<void> {
   const faults = await tokenFaults(reader.chain, usable.endpoint, usable.head.number);
   if (faults.length > 0) throw new StoppedError(faults.join("; "));
   reader.checked = true;
-}
-
-async function note(deps: ScanDeps, chain: ChainSettings, seen: Survey): Promise<void> {
-  const at = deps.clock.now();
-  const scope = chain.chainId;
-  const all = [...seen.usable, ...seen.unusable].map((one) => one.endpoint.name);
-  await keepEndpoints(deps.pool, scope, all);
-  for (const { endpoint, state, reason, error } of seen.unusable) {
-    rest(endpoint, at.getTime(), error?.retryAfterMs ?? null);
-    const headBlock = null;
-    await saveEndpoint(deps.pool, { scope, endpoint: endpoint.name, state, reason, headBlock, at });
-  }
-  for (const { endpoint, head } of seen.usable) {
-    // One that was set aside stays so until its time is over.
-    if (endpoint.restUntilMs > at.getTime()) continue;
-    recovered(endpoint);
-    const ok = { state: "ok" as const, reason: null, headBlock: head.number, at };
-    await saveEndpoint(deps.pool, { scope, endpoint: endpoint.name, ...ok });
-  }
-}
-
-async function setAside(
-  deps: ScanDeps,
-  chain: ChainSettings,
-  liar: { readonly endpoint: Endpoint; readonly seen: string },
-): Promise<void> {
-  const at = deps.clock.now();
-  rest(liar.endpoint, at.getTime(), null);
-  await saveEndpoint(deps.pool, {
-    scope: chain.chainId,
-    endpoint: liar.endpoint.name,
-    state: "aside",
-    reason: liar.seen,
-    headBlock: null,
-    at,
-  });
 }

@@ -227,6 +227,30 @@ describe.skipIf(fault !== "")("scanChain", () => {
     await other.close();
   });
 
+  test("behavior: an endpoint whose lists always fail is left out, the other goes on", async () => {
+    const other = await startRpcProxy(world.anvil.url);
+    await pay(1n);
+    await world.chain.mine(5);
+    world.proxy.set({ noLogs: true });
+    const two = open(world.settings({ rpcUrls: [world.proxy.url, other.url] }));
+    expect(await scan(two)).toMatchObject({ failed: null });
+    expect(await charges()).toHaveLength(1);
+    expect((await endpoints()).toSorted()).toEqual([
+      expect.stringMatching(/^aside: access/),
+      "ok: -",
+    ]);
+    // Nobody else is left: that is said, and nothing is skipped.
+    other.set({ noLogs: true });
+    await pay(2n);
+    await world.chain.mine(5);
+    expect((await scan(two)).failed).not.toBeNull();
+    expect(await charges()).toHaveLength(1);
+    other.set({});
+    expect(await scan(two)).toMatchObject({ failed: null });
+    expect(await charges()).toHaveLength(2);
+    await other.close();
+  });
+
   test("behavior: a lagging node never moves the cursor past its head (B38)", async () => {
     const other = await startRpcProxy(world.anvil.url);
     await world.chain.mine(20);
