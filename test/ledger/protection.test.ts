@@ -1,4 +1,4 @@
-/** Goal: the questions to ask before another attempt have clear answers, and the ledger keeps them. */
+/** Goal: what to ask before another attempt has clear answers, and the ledger keeps them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { keyProtection, keyReusable, nextStep } from "../../src/ledger/ledger.ts";

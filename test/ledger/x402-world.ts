@@ -1,5 +1,6 @@
 /** A ledger that buys over x402 from the official server, on a real chain. */
 import type { Pool } from "pg";
+import { createPublicClient, http } from "viem";
 
 import type { Clock } from "../../src/core/clock.ts";
 import { ledgerTableSql, mintIntent, payX402, readIntent } from "../../src/ledger/ledger.ts";
@@ -100,7 +101,7 @@ export async function openX402LedgerWorld(): Promise<X402LedgerWorld> {
   };
 }
 
-/** The chain's node as the ledger is given it. */
+/** The chain's node as the ledger is given it: a client of viem's. */
 export function providerOf(evm: ChainWorld): ChainProvider {
-  return { request: ({ method, params }) => evm.anvil.rpc(method, [...(params ?? [])]) };
+  return createPublicClient({ transport: http(evm.anvil.url) });
 }
