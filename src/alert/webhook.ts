@@ -17,19 +17,25 @@ const SECRET_PREFIX = "whsec_";
 const REASON_CHARS_MAX = 200;
 const SECOND_MS = 1_000;
 
-/** A sender for one address. Neither the address nor the key appears in an outcome. */
+/** A sender for one address. Neither the address nor a key appears in an outcome. */
 export function createWebhookSend(settings: WebhookSettings, clock: Clock): ProgramSend {
-  const key = Buffer.from(settings.secret.slice(SECRET_PREFIX.length), "base64");
+  const keys = settings.secrets.map((secret) =>
+    Buffer.from(secret.slice(SECRET_PREFIX.length), "base64"),
+  );
   return async (message) => {
     const body = JSON.stringify(message.event);
     // The time of this attempt: a repeat must pass the reader's time window too.
     const timestamp = String(Math.floor(clock.now().getTime() / SECOND_MS));
     const id = webhookId(message);
-    const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`, "utf8");
+    const signed = `${id}.${timestamp}.${body}`;
+    // One signature per key: the reader takes the one that it can check.
+    const signatures = keys.map(
+      (key) => `v1,${createHmac("sha256", key).update(signed, "utf8").digest("base64")}`,
+    );
     const headers = {
       "webhook-id": id,
       "webhook-timestamp": timestamp,
-      "webhook-signature": `v1,${signature.digest("base64")}`,
+      "webhook-signature": signatures.join(" "),
     };
     try {
       return outcomeOf(await post(settings.url, { headers, body }));

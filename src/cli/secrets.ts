@@ -10,7 +10,7 @@ export function secretsOf(settings: Settings): string[] {
     settings.slackCriticalWebhookUrl,
     settings.slackSigningSecret,
     settings.webhook?.url ?? null,
-    settings.webhook?.secret ?? null,
+    ...(settings.webhook?.secrets ?? []),
     settings.pagerDuty?.routingKey ?? null,
     settings.heartbeatUrl,
     settings.adminToken,

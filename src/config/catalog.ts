@@ -123,8 +123,8 @@ const SERVERS: readonly CatalogEntry[] = [
     path: "webhook.secret",
     default: null,
     defaultNote: "required with WEBHOOK_URL",
-    unit: "text",
-    meaning: "key of those signatures: whsec_ and 24 to 64 bytes in base64 (Standard Webhooks)",
+    unit: "list",
+    meaning: "key of those signatures: whsec_ and 24 to 64 bytes in base64; two while it changes",
     secret: "whole",
   },
   {

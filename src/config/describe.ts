@@ -38,7 +38,7 @@ export function describeSettings(settings: Settings): Readonly<Record<string, st
     SLACK_CRITICAL_WEBHOOK_URL: orNotSet(settings.slackCriticalWebhookUrl, maskHookUrl),
     SLACK_SIGNING_SECRET: orNotSet(settings.slackSigningSecret, maskSecret),
     WEBHOOK_URL: orNotSet(settings.webhook?.url ?? null, maskHookUrl),
-    WEBHOOK_SECRET: orNotSet(settings.webhook?.secret ?? null, maskSecret),
+    WEBHOOK_SECRET: settings.webhook?.secrets.map(maskSecret).join(", ") ?? "not set",
     PAGERDUTY_ROUTING_KEY: orNotSet(settings.pagerDuty?.routingKey ?? null, maskSecret),
     PAGERDUTY_API_BASE: settings.pagerDuty?.apiBase ?? "not used",
     DIGEST_AT: settings.digestAt ?? "off",

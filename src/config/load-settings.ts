@@ -137,8 +137,8 @@ function toSettings(layers: Layers, checked: CheckedSettings): Settings {
   };
 }
 
-function webhookOf({ url, secret }: CheckedSettings["webhook"]): Settings["webhook"] {
-  return url === null || secret === null ? null : { url, secret };
+function webhookOf({ url, secret: secrets }: CheckedSettings["webhook"]): Settings["webhook"] {
+  return url === null || secrets === null ? null : { url, secrets };
 }
 
 function pagerDutyOf(checked: CheckedSettings["pagerDuty"]): Settings["pagerDuty"] {

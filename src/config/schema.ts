@@ -140,7 +140,7 @@ export const settingsSchema = z.strictObject({
     })
     .prefault({}),
   webhook: z
-    .strictObject({ url: orNull(values.exactAddress), secret: orNull(values.signingKey) })
+    .strictObject({ url: orNull(values.exactAddress), secret: orNull(values.signingKeys) })
     .prefault({}),
   pagerDuty: z
     .strictObject({

@@ -170,15 +170,25 @@ export const slackSigningSecret = value("a signing secret of 32 hexadecimal digi
 const SIGNING_KEY_BYTES_MIN = 24;
 const SIGNING_KEY_BYTES_MAX = 64;
 
-/** The key of Standard Webhooks' signatures, as it is written. */
-export const signingKey = value("whsec_ and 24 to 64 bytes in base64", (raw) => {
-  if (typeof raw !== "string") return undefined;
-  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(raw.trim())?.[1];
-  if (encoded === undefined) return undefined;
+// The old key and the new one; a third would only make the header longer.
+const SIGNING_KEYS_MAX = 2;
+
+/** Keys of Standard Webhooks' signatures, as they are written. */
+export const signingKeys = value(
+  `whsec_ and 24 to 64 bytes in base64, ${String(SIGNING_KEYS_MAX)} at most, separated by a comma`,
+  (raw) => {
+    const keys = splitList(raw);
+    if (keys === undefined || keys.length > SIGNING_KEYS_MAX) return undefined;
+    return keys.every(isSigningKey) ? keys : undefined;
+  },
+);
+
+function isSigningKey(key: string): boolean {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(key)?.[1];
+  if (encoded === undefined) return false;
   const { length } = Buffer.from(encoded, "base64");
-  const fits = length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
-  return fits ? raw.trim() : undefined;
-});
+  return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
+}
 
 /** A PagerDuty integration key: PagerDuty refuses every other length. */
 export const routingKey = value("an integration key of 32 letters and digits", (raw) =>

@@ -144,8 +144,8 @@ export interface RuleSettings {
 /** Where signed messages go (Standard Webhooks). */
 export interface WebhookSettings {
   readonly url: string;
-  /** `whsec_` and the key in base64. Secret. */
-  readonly secret: string;
+  /** `whsec_` and the key in base64, at least one; each signs, so that one can follow another. */
+  readonly secrets: readonly string[];
 }
 
 /** PagerDuty's Events API v2. */

@@ -29,11 +29,16 @@ export async function checkSlack(settings: Settings, sendTest: SendTest | null):
     checks.push(fine("SLACK_SIGNING_SECRET", "alerts carry buttons", where));
   }
   if (slackWebhookUrl !== null || slackCriticalWebhookUrl !== null) return checks;
+  const named = [
+    ...(settings.webhook === null ? [] : ["the webhook"]),
+    ...(settings.pagerDuty === null ? [] : ["PagerDuty"]),
+  ];
+  const others = named.length === 0 ? "" : `, beside ${named.join(" and ")}`;
   return [
     ...checks,
-    told("Slack", "warning", {
+    told("Slack", named.length === 0 ? "warning" : "remark", {
       seen: "SLACK_WEBHOOK_URL is not set",
-      meaning: "alerts go to the log alone",
+      meaning: `alerts go to the log alone${others}`,
       advice: "add an incoming webhook in Slack and set its address",
     }),
   ];

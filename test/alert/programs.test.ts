@@ -57,7 +57,7 @@ function settings() {
   return {
     ...{ slackWebhookUrl: null, slackCriticalWebhookUrl: null },
     publicUrl: "https://tallyd.example",
-    webhook: { url: hook.webhookUrl, secret: SECRET },
+    webhook: { url: hook.webhookUrl, secrets: [SECRET] },
     pagerDuty: { routingKey: KEY, apiBase: pager.url },
   };
 }
@@ -146,6 +146,20 @@ describe("the signed webhook", () => {
     });
     await stand.close();
     expect(status).toBe(204);
+  });
+
+  test("behavior: while its key changes, a reader with either key takes a message", async () => {
+    const newKey = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+    const reader = await startWebhookSandbox({ secret: newKey, now: () => at(now).getTime() });
+    await record([makeFinding(), makeNumbered(1)]);
+    const clock = { now: () => at(now) };
+    const secrets = [SECRET, newKey];
+    const toOld = createWebhookSend({ url: hook.webhookUrl, secrets }, clock);
+    const toNew = createWebhookSend({ url: reader.webhookUrl, secrets }, clock);
+    await deliver({ webhook: toOld }, { limit: 1 });
+    await deliver({ webhook: toNew });
+    expect([hook.deliveries.length, reader.deliveries.length]).toEqual([1, 1]);
+    await reader.close();
   });
 
   test("behavior: every word of a life comes, a person's too", async () => {

@@ -241,7 +241,12 @@ describe("loadSettings", () => {
       WEBHOOK_URL: "https://alerts.example/in/?team=1",
       WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
     };
-    expect(load(whole).webhook).toEqual({ url: whole.WEBHOOK_URL, secret: whole.WEBHOOK_SECRET });
+    expect(load(whole).webhook).toEqual({
+      ...{ url: whole.WEBHOOK_URL, secrets: [whole.WEBHOOK_SECRET] },
+    });
+    const two = `${whole.WEBHOOK_SECRET},whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD`;
+    expect(load({ ...whole, WEBHOOK_SECRET: two }).webhook?.secrets).toHaveLength(2);
+    expect(faultsOf({ ...whole, WEBHOOK_SECRET: `${two},${two}` })).toHaveLength(1);
     expect(faultsOf({ WEBHOOK_URL: whole.WEBHOOK_URL })).toEqual([
       "WEBHOOK_SECRET: saw nothing while WEBHOOK_URL is set; allowed: both, or neither",
     ]);

@@ -104,8 +104,8 @@ describe("onePass", () => {
     await stage.row({ id: "twice", state: "recorded", charge: "pi_one", secondsAgo: 900 });
     stage.pay("twice", { id: "pi_one", secondsAgo: 890 });
     stage.pay("twice", { id: "pi_two", secondsAgo: 800 });
-    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-    const settings = { ...stage.settings, webhook: { url: receiver.url, secret } };
+    const secrets = ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
+    const settings = { ...stage.settings, webhook: { url: receiver.url, secrets } };
     const passWith = async (): Promise<string[]> => {
       const tallyd = await openTallyd(settings, { log: silentLog, clock: systemClock });
       const report = await onePass(tallyd, { full: true, signal: new AbortController().signal });

@@ -248,6 +248,12 @@ describe("runDoctor", () => {
     });
     await own.pool.query("delete from tallyd.hook");
     expect(sent).toEqual(["webhook", "pagerduty"]);
+    expect(find(checks, "Slack")).toMatchObject({
+      ...{
+        status: "remark",
+        meaning: "alerts go to the log alone, beside the webhook and PagerDuty",
+      },
+    });
     expect(find(checks, "WEBHOOK_URL")?.seen).toBe("alerts go to 127.0.0.1:9");
     expect(find(checks, "PAGERDUTY_ROUTING_KEY test")).toMatchObject({ status: "ok" });
     expect(find(checks, "alerts: webhook")).toMatchObject({ status: "fault", unreadable: true });
