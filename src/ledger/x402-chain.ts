@@ -4,10 +4,7 @@ import { field, textField } from "./stripe-client.ts";
 
 /** An endpoint of the chain (EIP-1193), such as a client of viem's. */
 export interface ChainProvider {
-  request(call: {
-    readonly method: string;
-    readonly params?: readonly unknown[];
-  }): Promise<unknown>;
+  request(call: { readonly method: string; readonly params?: unknown }): Promise<unknown>;
 }
 
 /** An authorization to look at. */
