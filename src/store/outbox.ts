@@ -213,10 +213,12 @@ export async function claimNext(db: Db, about: Due): Promise<ClaimedMessage | nu
   return found.rows[0] ?? null;
 }
 
-const CLAIMED_COLUMNS = `
+const ABOUT_COLUMNS = `
   o.message_id as "messageId", o.incident_id as "incidentId", o.channel, o.kind, o.severity,
-  o.payload, o.created_at as "createdAt", o.attempts, o.status, o.due_at as "dueAt",
+  o.created_at as "createdAt", o.attempts, o.status, o.due_at as "dueAt",
   o.last_error as "lastError"`;
+
+const CLAIMED_COLUMNS = `${ABOUT_COLUMNS}, o.payload`;
 
 /** What became of a claimed message. */
 export type Fate =
@@ -258,14 +260,16 @@ export async function settle(db: Db, messageId: bigint, fate: Fate): Promise<voi
 
 /**
  * Waiting messages of a channel made before `before`, oldest first and locked, with those that may
- * not have arrived and are not repeated any more.
+ * not have arrived and are not repeated any more. Their words stay in the database: a digest is made
+ * of what they are about, and thousands of messages in full would be a burst of memory.
  */
 export async function lockBacklog(
   tx: PoolClient,
   about: { readonly channel: string; readonly before: Date; readonly limit: number },
 ): Promise<readonly ClaimedMessage[]> {
   const found = await tx.query<ClaimedMessage>(
-    `select ${CLAIMED_COLUMNS}
+    `select ${ABOUT_COLUMNS},
+            o.payload || '{"text": "", "blocks": []}'::jsonb as payload
        from tallyd.outbox o
       where o.channel = $1
         and o.status in ('pending', 'uncertain')

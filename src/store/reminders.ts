@@ -1,4 +1,4 @@
-/** The one writer of `tallyd.reminder`: which critical incidents people are reminded of, and when. */
+/** The one writer of `tallyd.reminder`: the criticals that people are reminded of, and when. */
 import type { PoolClient } from "pg";
 
 /** What the last message about an incident said. */

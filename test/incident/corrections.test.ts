@@ -1,5 +1,5 @@
-// Goal: an alert that turns out wrong is corrected once, in words; one that is settled is only over.
-// Method: real PostgreSQL, facts placed and judged as the daemon does.
+// Goal: an alert that turns out wrong is corrected once, in words; one that is settled is only
+// over. Method: real PostgreSQL, facts placed and judged as the daemon does.
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { emptyTables } from "../support/db.ts";
