@@ -43,6 +43,7 @@ with caps as (
              from tallyd.intent_match m
              join tallyd.intent i using (intent_id)
             where m.operation_id = any (:'operations'::text[])
+              and (select count(*) from caps) > 0
          ) t
    cross join caps p
     join tallyd.spend_account a on a.account_id = t.account_id and a.currency = p.currency

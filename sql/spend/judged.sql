@@ -8,12 +8,15 @@ with caps as (
   select s.account_id, s.created_at
     from tallyd.spend_charge s
    where s.operation_id = any (:'operations'::text[])
+     -- Without caps nothing is read.
+     and (select count(*) from caps) > 0
   union all
   -- The last charge of an operation may have moved to another one, and with it to another account.
   select i.account_id, null
     from tallyd.intent_match m
     join tallyd.intent i using (intent_id)
    where m.operation_id = any (:'operations'::text[])
+     and (select count(*) from caps) > 0
 )
 select format('cap:account:%s:%s:%s', c.currency, c.amount, t.account_id) as subject
   from caps c
