@@ -7,6 +7,7 @@ import { conclude, replay, refuse } from "./conclude.ts";
 import type { ExecuteDeps, Payment, Step } from "./conclude.ts";
 import { requireUntouched } from "./untouched.ts";
 import { LedgerError } from "./errors.ts";
+import { requireRail } from "./intent.ts";
 import type { LedgerIntent } from "./intent.ts";
 import { limitsOf } from "./limits.ts";
 import type { Limits } from "./limits.ts";
@@ -28,6 +29,7 @@ export async function executePayment(
   const limits = limitsOf(deps.limits);
   return runTurns(intentId, options, async () => {
     const intent = await readIntent(deps, intentId);
+    requireRail(intent, "stripe");
     requireUntouched(intent);
     await deps.onStep?.("read", intentId);
     return takeTurn(deps, intent, limits);

@@ -115,6 +115,16 @@ export function intentOf(row: Readonly<Record<string, unknown>>): LedgerIntent {
   };
 }
 
+/** Throws `invalid` when the intent is to be paid on another rail than this one. */
+export function requireRail(intent: LedgerIntent, rail: "stripe" | "evm"): void {
+  const said = textOf(intent.columns["rail"])?.toLowerCase() ?? "stripe";
+  if (said === rail) return;
+  const how = rail === "evm" ? "payX402 pays evm" : "executePayment pays stripe";
+  throw new LedgerError("invalid", `${intent.intentId} is of the rail ${said}, and ${how}`, {
+    intentId: intent.intentId,
+  });
+}
+
 /** A text that is there, or null. */
 export function textOf(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;

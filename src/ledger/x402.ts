@@ -9,7 +9,7 @@ import type { Payment, Step } from "./conclude.ts";
 import { LedgerError } from "./errors.ts";
 import type { JsonObject } from "./errors.ts";
 import type { LedgerIntent } from "./intent.ts";
-import { objectOf } from "./intent.ts";
+import { objectOf, requireRail } from "./intent.ts";
 import { limitsOf } from "./limits.ts";
 import type { Limits } from "./limits.ts";
 import { moveIntent, readIntent, requireCommitted } from "./table.ts";
@@ -67,6 +67,7 @@ export async function payX402(
   const limits = limitsOf(deps.limits);
   return runTurns(intentId, options, async () => {
     const intent = await readIntent(deps, intentId);
+    requireRail(intent, "evm");
     requireUntouched(intent);
     await deps.onStep?.("read", intentId);
     return takeTurn(deps, intent, limits);

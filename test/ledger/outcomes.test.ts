@@ -283,6 +283,26 @@ describe("outcomes", () => {
     expect((await world.row("inv-1")).state).toBe("reconciling");
   });
 
+  it("behavior: a connected account is paid and looked up as itself, a name of the team's is not", async () => {
+    const accounts = ["acct_1Connected"];
+    await world.mint("inv-1", { accountId: "acct_1Connected" });
+    await world.mint("inv-2", { accountId: "acct_1Unlisted" });
+    world.fault({ kind: "lost_response", count: 2 });
+    await world.pay("inv-1", { accounts });
+    const asked = world.stripe.control.requests.map(({ method, account }) => [method, account]);
+    expect(new Set(asked.map(([method]) => method))).toEqual(new Set(["POST", "GET"]));
+    expect(new Set(asked.map(([, account]) => account))).toEqual(new Set(accounts));
+    await world.pay("inv-2", { accounts });
+    expect(world.stripe.control.requests.at(-1)?.account).toBe("acct_1SandboxPlatform");
+  });
+
+  it("error: an intent of another rail", async () => {
+    const columns = { rail: "evm", network: "eip155:1", asset: "0x1", payee: "0x2" };
+    await world.mint("inv-1", { columns });
+    expect(await refusalOf(world.pay("inv-1"))).toMatchObject({ code: "invalid" });
+    expect(world.keysSent()).toEqual([]);
+  });
+
   it("behavior: two payments of one intent are for a person", async () => {
     await world.mint("inv-1");
     world.fault({ kind: "lost_response", count: 2 });
