@@ -9,7 +9,9 @@ import { cronOf } from "../../src/scheduler/cadence.ts";
 import { chainSettings } from "../support/chain-rows.ts";
 import { testSettings } from "../support/settings.ts";
 
-const jobs = timetable(testSettings({ chains: [chainSettings()] }));
+const jobs = timetable(
+  testSettings({ chains: [chainSettings()], heartbeatUrl: "http://127.0.0.1:1/alive" }),
+);
 
 describe("timetable", () => {
   it("default: one job per file, under the file's name", () => {
