@@ -32,7 +32,7 @@ export function timetable(settings: Settings): readonly Job<JobDeps>[] {
     ...(settings.chains.length === 0 ? [] : [scanChains(settings)]),
     resolve,
     ...(settings.remindersMs.length === 0 ? [] : [remind]),
-    ...(settings.digestAt === null ? [] : [dailyDigest(settings.digestAt)]),
+    ...(settings.digestAt === null ? [] : [dailyDigest]),
     deliverAlerts,
     judgeSources,
     ...(settings.heartbeatUrl === null ? [] : [heartbeat]),

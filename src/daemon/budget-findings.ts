@@ -23,8 +23,8 @@ export function budgetFindings(reads: readonly MonthlyReads[]): Finding[] {
         ...{ amountAtRisk: null, currency: null, occurredAt: null },
         summary: `${figures} were used in ${days} days: Stripe may refuse more`,
         advice:
-          "Make EVENTS_BEAT and LISTS_BEAT longer (tallyd doctor shows what each costs). Webhooks " +
-          "stay the fast path and cost nothing.",
+          "Make EVENTS_BEAT and LISTS_BEAT longer (tallyd doctor shows what each costs). " +
+          "Webhooks stay the fast path and cost nothing.",
         evidence: { used: String(used), allowed: String(allowed), days: BUDGET_DAYS },
         look: null,
       },

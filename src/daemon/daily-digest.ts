@@ -19,8 +19,6 @@ import { expectedSources } from "./expected-sources.ts";
 export interface DailyDigestDeps {
   readonly pool: Pool;
   readonly settings: Settings;
-  /** `HH:MM` in the zone of `settings`. */
-  readonly digestAt: string;
 }
 
 // A section of a message that people read; the rest is in `tallyd report`.
@@ -31,8 +29,9 @@ export async function tellDay(
   deps: DailyDigestDeps,
   now: Date,
 ): Promise<{ readonly digests: number }> {
-  const { pool, settings, digestAt } = deps;
-  const { timeZone } = settings;
+  const { pool, settings } = deps;
+  const { timeZone, digestAt } = settings;
+  if (digestAt === null) return { digests: 0 };
   const { day, due, first } = await digestDay(pool, { now, timeZone, at: digestAt });
   if (!due) return { digests: 0 };
   if (first) {

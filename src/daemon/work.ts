@@ -7,6 +7,7 @@ import type { UnhealthyJob } from "../scheduler/health.ts";
 import type { JobCounts } from "../scheduler/job.ts";
 import { scanChains } from "./chain-steps.ts";
 import type { Heartbeat } from "./heartbeat.ts";
+import { tellDay } from "./daily-digest.ts";
 import { planSweep } from "./sweep-plan.ts";
 import {
   auditOperations,
@@ -32,6 +33,8 @@ export interface Work {
   readonly deliver: (signal: AbortSignal) => Promise<JobCounts>;
   readonly judgeSources: (signal: AbortSignal) => Promise<JobCounts>;
   readonly audit: (signal: AbortSignal) => Promise<JobCounts>;
+  /** The digest of the day before, when its hour has come. */
+  readonly tellDay: () => Promise<JobCounts>;
   readonly heartbeat: (signal: AbortSignal) => Promise<JobCounts>;
 }
 
@@ -83,6 +86,7 @@ export function createWork(
     },
     judgeSources: (signal) => step(judgeAllSources(tallyd, { signal, jobs: hooks.unhealthyJobs })),
     audit: (signal) => step(auditOperations(tallyd, { signal })),
+    tellDay: async () => ({ ...(await tellDay(tallyd, await tallyd.now())) }),
     heartbeat: async (signal) => ({ ...(await hooks.heartbeat?.beat(signal)) }),
   };
 }

@@ -260,8 +260,8 @@ export async function settle(db: Db, messageId: bigint, fate: Fate): Promise<voi
 
 /**
  * Waiting messages of a channel made before `before`, oldest first and locked, with those that may
- * not have arrived and are not repeated any more. Their words stay in the database: a digest is made
- * of what they are about, and thousands of messages in full would be a burst of memory.
+ * not have arrived and are not repeated any more. Their words stay in the database: a digest is
+ * made of what they are about, and thousands of messages in full would be a burst of memory.
  */
 export async function lockBacklog(
   tx: PoolClient,

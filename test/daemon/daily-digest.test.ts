@@ -30,9 +30,9 @@ beforeEach(async () => {
 
 function tell(now: Date | string, over: { readonly zone?: string; readonly at?: string } = {}) {
   const { zone = "UTC", at = "09:00" } = over;
-  const settings = { ...stage.settings, timeZone: zone };
+  const settings = { ...stage.settings, timeZone: zone, digestAt: at };
   const when = typeof now === "string" ? new Date(now) : now;
-  return tellDay({ pool: stage.pool, settings, digestAt: at }, when);
+  return tellDay({ pool: stage.pool, settings }, when);
 }
 
 async function known(day: string): Promise<void> {

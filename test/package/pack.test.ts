@@ -1,7 +1,7 @@
 /**
  * Goal: what `npm pack` makes can be used by others: libraries, types, command line.
- * Method: the build script and `npm pack` on a copy; the package unpacked into a fresh project whose
- * other packages are linked. No network.
+ * Method: the build script and `npm pack` on a copy; the package unpacked into a fresh project
+ * whose other packages are linked. No network.
  */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
