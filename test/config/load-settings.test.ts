@@ -236,6 +236,17 @@ describe("loadSettings", () => {
     expect(faults).toHaveLength(3);
   });
 
+  test("behavior: reminders grow, start at a minute, and may be off", () => {
+    expect(load({}).remindersMs).toEqual([30 * MINUTE, 2 * HOUR, 24 * HOUR]);
+    expect(load({ REMINDERS: "off" }).remindersMs).toEqual([]);
+    expect(load({ REMINDERS: "1m, 7d" }).remindersMs).toEqual([MINUTE, 168 * HOUR]);
+    for (const bad of ["0", "30s", "2h,30m", "1h,1h", "1h,,2h", "soon", ","]) {
+      expect(faultsOf({ REMINDERS: bad })).toEqual([
+        expect.stringMatching(/^REMINDERS: saw .*allowed: off, or 1 to 10 growing durations/),
+      ]);
+    }
+  });
+
   test("behavior: a webhook needs address and key, both as the specification has them", () => {
     const whole = {
       WEBHOOK_URL: "https://alerts.example/in/?team=1",
