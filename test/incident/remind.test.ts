@@ -130,6 +130,15 @@ describe("the ladder", () => {
   });
 });
 
+test("behavior: several replicas remind once", async () => {
+  await run([makeFinding()], 0);
+  const done = await Promise.all(
+    [1, 2, 3, 4].map(() => remindDue({ pool: db.pool, settings }, at(30 * MINUTE))),
+  );
+  expect(done.reduce((sum, { reminded }) => sum + reminded, 0)).toBe(1);
+  expect((await outbox()).map((row) => row.kind)).toEqual(["opened", "reminded"]);
+});
+
 describe("who is not reminded", () => {
   test.each([
     ["acknowledged", () => acknowledge(db.pool, person(60))],
