@@ -2,6 +2,7 @@
  * The state machine of a payment by Stripe. One worker at a time is admitted by compare-and-set,
  * and the mark is committed before anything is sent; whatever is not known afterwards is looked up.
  */
+import { systemClock } from "../core/clock.ts";
 import { unreachable } from "../core/errors.ts";
 import { conclude, replay, refuse } from "./conclude.ts";
 import type { ExecuteDeps, Payment, Step } from "./conclude.ts";
@@ -69,12 +70,12 @@ async function inFlight(deps: ExecuteDeps, intent: LedgerIntent, limits: Limits)
 async function attempt(deps: ExecuteDeps, intent: LedgerIntent, limits: Limits): Promise<Step> {
   const { intentId } = intent;
   const call = await prepareCall(deps, intent);
-  const since = performance.now();
+  const heldFor = stopwatch();
   const held = await moveIntent(deps, intent, { to: "in_flight" });
   if (held === null) return { kind: "again" };
   await requireCommitted(deps, intentId);
   await deps.onStep?.("admitted", intentId);
-  const heldMs = performance.now() - since;
+  const heldMs = heldFor();
   if (heldMs > limits.holdMs) {
     await moveIntent(deps, held, { to: "failed_retryable" });
     throw new LedgerError(
@@ -87,4 +88,11 @@ async function attempt(deps: ExecuteDeps, intent: LedgerIntent, limits: Limits):
   const outcome = await sendCall(deps, call, limits.timeoutMs);
   await deps.onStep?.("answered", intentId);
   return conclude(deps, held, outcome, limits);
+}
+
+/** Milliseconds since it was made, by both clocks: one of them sleeps when the machine does. */
+function stopwatch(): () => number {
+  const steady = performance.now();
+  const wall = systemClock.now().getTime();
+  return () => Math.max(performance.now() - steady, systemClock.now().getTime() - wall);
 }

@@ -39,7 +39,9 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
 ]);
 
 // From the running endpoint: an earlier request may have done what this one was to do.
-const ABOUT_THE_STATE = /unexpected_state|already_(?:refunded|captured)|canceled|in_use/;
+const ABOUT_THE_STATE = /unexpected_state|already_(?:refunded|captured)|canceled/;
+// Another request with the key is running: what it does is not there yet.
+const KEY_IN_USE = "idempotency_key_in_use";
 
 // The card networks' texts are short; anything longer is a page of a proxy.
 const MESSAGE_MAX = 300;
@@ -63,6 +65,7 @@ export function outcomeOf(error: unknown, attempts: number): Outcome {
       // The key keeps its one result, so a decline is the answer whatever attempt brought it.
       return { kind: "refused", response: failureOf(error), reason };
     case "StripeInvalidRequestError":
+      if (textField(error, "code") === KEY_IN_USE) return unknown();
       if (isAboutTheState(error)) return unknown(once ? failureOf(error) : null);
       return once ? { kind: "refused", response: failureOf(error), reason } : unknown();
     case "StripeAuthenticationError":

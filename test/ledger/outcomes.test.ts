@@ -211,6 +211,16 @@ describe("outcomes", () => {
     expect(new Set(world.keysSent()).size).toBe(1);
   });
 
+  it.each([400, 409])(
+    "behavior: a key in use (%i) is in doubt, although nothing is there yet",
+    async (status) => {
+      await world.mint("inv-1");
+      world.fault({ kind: "respond", status, body: conflict });
+      expect(await refusalOf(world.pay("inv-1"))).toMatchObject({ code: "unknown" });
+      expect((await world.row("inv-1")).state).toBe("reconciling");
+    },
+  );
+
   it("behavior: a connection that was refused means that nothing ran", async () => {
     await world.mint("inv-1");
     const nowhere = await closedPort();
