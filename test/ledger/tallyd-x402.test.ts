@@ -1,4 +1,4 @@
-/** Goal: tallyd, run over what the ledger paid on chain, has nothing to say, and settles the rest. */
+/** Goal: tallyd has nothing to say about what the ledger paid on chain, and settles the rest. */
 import { createPublicClient, http } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
