@@ -247,7 +247,7 @@ describe("audit, backfill, views", () => {
   it("default: an audit finds what was forgotten, once", async () => {
     const found = await double();
     const id = theOpen(found, "double_charge").id;
-    for (const table of ["outbox", "incident_entry", "incident"]) {
+    for (const table of ["reminder", "outbox", "incident_entry", "incident"]) {
       await world.pool.query(`delete from tallyd.${table}`);
     }
     const audited = await world.run("audit");
