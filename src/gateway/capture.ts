@@ -25,7 +25,11 @@ type Write = (chunk: Uint8Array) => boolean;
 export function holdAnswer(
   response: ServerResponse,
   limits: AnswerLimits,
-  onEnd: (answer: Answer) => Promise<Problem | null>,
+  told: {
+    /** Must not reject. */
+    readonly onEnd: (answer: Answer) => Promise<Problem | null>;
+    readonly onFault: (error: unknown) => void;
+  },
 ): void {
   const { writeHead, write, end, flushHeaders } = response;
   const send: Write = (chunk) => {
@@ -40,7 +44,7 @@ export function holdAnswer(
     const headers = keptHeaders(response.getHeaders());
     const small = Buffer.byteLength(JSON.stringify(headers)) <= limits.answerHeaderBytesMax;
     const kept = small ? held : null;
-    const instead = await onEnd({ status: response.statusCode, headers, body: kept });
+    const instead = await told.onEnd({ status: response.statusCode, headers, body: kept });
     Object.assign(response, { writeHead, write, end, flushHeaders });
     if (instead !== null && held !== null) {
       sendProblem(response, instead);
@@ -55,24 +59,27 @@ export function holdAnswer(
     },
     flushHeaders: () => undefined,
     write: (chunk: unknown, ...rest: readonly unknown[]) => {
-      if (!ended) body.add(chunk, rest);
       callBack(rest);
-      return true;
+      return ended || body.add(chunk, rest);
     },
     end: (...parts: readonly unknown[]) => {
       if (ended) return response;
       ended = true;
       if (typeof parts[0] !== "function") body.add(parts[0], parts.slice(1));
       callBack(parts);
-      // What finish awaits never rejects: see the caller's onEnd.
-      void finish();
+      finish().catch((error: unknown) => {
+        // Such as a status that Node refuses: there is no answer to send.
+        told.onFault(error);
+        response.destroy();
+      });
       return response;
     },
   });
 }
 
 interface HeldBody {
-  readonly add: (chunk: unknown, rest: readonly unknown[]) => void;
+  /** `false`: the client reads slower than this is written. */
+  readonly add: (chunk: unknown, rest: readonly unknown[]) => boolean;
   /** `null`: it was too large, and went out. */
   readonly held: () => Buffer | null;
 }
@@ -83,17 +90,14 @@ function bodyOf(bytesMax: number, send: Write): HeldBody {
   return {
     add: (chunk, rest) => {
       const data = bufferOf(chunk, rest[0]);
-      if (data === null) return;
-      if (chunks === null) {
-        send(data);
-        return;
-      }
+      if (data === null) return true;
+      if (chunks === null) return send(data);
       chunks.push(data);
       bytes += data.length;
-      if (bytes <= bytesMax) return;
+      if (bytes <= bytesMax) return true;
       const all = Buffer.concat(chunks);
       chunks = null;
-      send(all);
+      return send(all);
     },
     held: () => (chunks === null ? null : Buffer.concat(chunks)),
   };

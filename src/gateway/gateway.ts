@@ -5,6 +5,7 @@
  */
 import type { ServerResponse } from "node:http";
 
+import { sha256 } from "./canonical.ts";
 import { sendProblem } from "./capture.ts";
 import { guardRequest } from "./guard.ts";
 import type { GatewayCounters, GuardDeps } from "./guard.ts";
@@ -84,7 +85,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     keys: (own) => guardKeys(deps, limits, own),
     counters,
     purge: () => purgeRows(deps),
-    forget: (name) => forgetUnknown(deps, name),
+    forget: async (name) =>
+      (await forgetUnknown(deps, name)) ||
+      forgetUnknown(deps, { ...name, principal: sha256(name.principal) }),
     close: session.close,
   };
 }
@@ -95,7 +98,7 @@ function paymentDefaults(own: PaymentOptions): Required<PaymentOptions> {
 
 function guardPayments(deps: GuardDeps, rules: RequestLimits & Required<PaymentOptions>): Guard {
   checkWait(rules.waitMs);
-  return async (request, response, next) => {
+  return handingOver(async (request, response, next) => {
     const header = paymentHeader(request);
     if (header === null) {
       next();
@@ -116,19 +119,20 @@ function guardPayments(deps: GuardDeps, rules: RequestLimits & Required<PaymentO
       },
       { arrival: read.value, response, run: next },
     );
-  };
+  });
 }
 
 function guardKeys(deps: GuardDeps, limits: RequestLimits, own: KeyOptions): Guard {
   const { principal, scope = () => "keyed", required = true, waitMs = 0 } = own;
   checkWait(waitMs);
   const runUnknownAgain = own.runUnknownAgain ?? false;
-  return async (request, response, next) => {
+  return handingOver(async (request, response, next) => {
     if (!KEYED_METHODS.has(request.method ?? "")) {
       next();
       return;
     }
-    const names = { scope: scope(request), principal: principal(request) };
+    // Hashed: callers are often told apart by what must not lie in a table.
+    const names = { scope: scope(request), principal: sha256(principal(request)) };
     const read = readKey(request, { ...limits, ...names, required });
     if ("fault" in read) {
       sendProblem(response, problemOf(read.fault));
@@ -140,6 +144,17 @@ function guardKeys(deps: GuardDeps, limits: RequestLimits, own: KeyOptions): Gua
         { waitMs, conflict: "key_conflict", endingOf: endingOfKeyed, runUnknownAgain },
         { arrival: read.value, response, run: next },
       );
+    }
+  });
+}
+
+/** Faults go on to the application's own handler; Express 4 would leave them to the process. */
+function handingOver(guard: Guard): Guard {
+  return async (request, response, next) => {
+    try {
+      await guard(request, response, next);
+    } catch (error) {
+      next(error);
     }
   };
 }

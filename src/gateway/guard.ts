@@ -134,14 +134,15 @@ async function admitted(
 /** Holds the answer of the run, stores it, and only then lets it go. */
 function runOnce(deps: GuardDeps, rules: GuardRules, response: ServerResponse, claim: Claim): void {
   let ended = false;
-  holdAnswer(response, deps.limits, async (answer) => {
+  const onEnd = async (answer: Answer): Promise<Problem | null> => {
     ended = true;
-    const ending = rules.endingOf(answer);
+    const ending = isStatus(answer.status) ? rules.endingOf(answer) : "unknown";
     if (ending === "unknown") deps.counters.unknownEnds += 1;
     await keep(deps, () => write(deps, claim, answer, ending));
     deps.afterEnd();
     return instead(claim, answer, ending);
-  });
+  };
+  holdAnswer(response, deps.limits, { onEnd, onFault: deps.onFault });
   response.once("close", () => {
     if (ended) return;
     // The client has gone and the run has not: it gets its time, and then is in doubt.
@@ -151,6 +152,11 @@ function runOnce(deps: GuardDeps, rules: GuardRules, response: ServerResponse, c
       void keep(deps, () => storeUnknown(deps, claim));
     }, deps.abandonedAfterMs).unref();
   });
+}
+
+/** What Node can send. Anything else reaches nobody, so what was done is not known. */
+function isStatus(status: number): boolean {
+  return Number.isInteger(status) && status >= 100 && status <= 999;
 }
 
 /**

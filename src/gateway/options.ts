@@ -42,7 +42,7 @@ export interface PaymentOptions {
 
 /** Of the guard of keyed requests. */
 export interface KeyOptions {
-  /** Who asks, after authentication: two callers with one key are two. Empty where all are one. */
+  /** Who asks, after authentication: two callers with one key are two. Stored as a hash alone. */
   readonly principal: (request: GatewayRequest) => string;
   /** Divides routes or services from each other; default: there is one. */
   readonly scope?: (request: GatewayRequest) => string;

@@ -83,7 +83,7 @@ export async function admit(
   for (let turn = 0; turn < TURNS_MAX; turn += 1) {
     const row = await readRow(deps, arrival);
     if (row === null) {
-      const claim = await insertClaim(deps, arrival, options);
+      const claim = await insertClaim(deps, arrival, options.answerMs);
       if (claim !== null) return { kind: "admitted", claim };
       continue;
     }
@@ -140,10 +140,14 @@ async function readRow(deps: StoreDeps, arrival: Arrival): Promise<Row | null> {
   return found.rows[0] ?? null;
 }
 
+// What has no end yet may end nobody knows how, and then stays known for as long as anybody would
+// still come back for it: the longest replay window that a provider documents (Stripe v2).
+const DOUBT_MS = 30 * 86_400_000;
+
 async function insertClaim(
   deps: StoreDeps,
   arrival: Arrival,
-  keeping: Keeping,
+  answerMs: number,
 ): Promise<Claim | null> {
   const attempt = randomUUID();
   const { scope, principal, id, fingerprint, authHash } = arrival;
@@ -156,7 +160,7 @@ async function insertClaim(
          on conflict do nothing`,
     [
       ...[scope, principal, id, fingerprint, authHash, attempt, await deps.session.holder()],
-      ...[keeping.answerMs, forgetMs(arrival, keeping)],
+      ...[answerMs, DOUBT_MS],
     ],
   );
   return made.rowCount === 1 ? { arrival, attempt, wasUnknown: false } : null;

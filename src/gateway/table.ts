@@ -33,7 +33,7 @@ create table if not exists ${table} (
   attempt       uuid        not null unique,       -- made anew by each run: who may write its end
   holder        bigint      not null,              -- session lock of the process that runs it
   was_unknown   boolean     not null default false, -- an earlier run ended nobody knows how
-  status        integer     check (status between 100 and 599),
+  status        integer     check (status between 100 and 999),
   headers       jsonb,
   body          bytea,                             -- null in state done: too large, or dropped
   created_at    timestamptz not null default now(),

@@ -1,4 +1,5 @@
 /** What a design is run with and what it leaves behind; and how that is counted. */
+import { requestsOf } from "./schedule.ts";
 import type { Counts, LabRequest, Schedule } from "./schedule.ts";
 
 /**
@@ -45,9 +46,5 @@ export function countTrace(schedule: Schedule, trace: Trace): Counts {
 
 /** Every operation that somebody wanted, once each. */
 export function operationsOf(schedule: Schedule): readonly string[] {
-  const requests = schedule.events.flatMap((item) => {
-    if (item.event === "race") return item.requests;
-    return item.event === "arrive" ? [item] : [];
-  });
-  return [...new Set(requests.map(operationOf))];
+  return [...new Set(schedule.events.flatMap(requestsOf).map(operationOf))];
 }

@@ -104,6 +104,10 @@ test("behavior: what ended nobody knows how does not run again until a person sa
   handler = (_request, response) => response.status(201).json({});
   expect(await post('"k-1"')).toMatchObject({ status: 409, code: "outcome_unknown" });
   expect(runs).toBe(1);
+  const stored = await db.pool.query(
+    `select g.principal from keyed_${String(turn)}.gateway_response g`,
+  );
+  expect(JSON.stringify(stored.rows)).not.toContain("alice");
   const name = { scope: "keyed", principal: "alice", id: "k-1" };
   expect(await shop.gateway.forget(name)).toBe(true);
   expect((await post('"k-1"')).status).toBe(201);

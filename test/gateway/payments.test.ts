@@ -10,6 +10,7 @@ import { gatewayTableSql } from "../../src/gateway/gateway.ts";
 import type { GatewayRequest } from "../../src/gateway/gateway.ts";
 import { createTestDb } from "../support/db.ts";
 import type { TestDb } from "../support/db.ts";
+import { openDyingShop } from "./dying-shop.ts";
 import { gate, openShop, paymentHeaders, settlement } from "./world.ts";
 import type { PaymentWords, Shop, ShopOptions, Told } from "./world.ts";
 
@@ -257,26 +258,20 @@ test("behavior: a restart in between replays", async () => {
 });
 
 test("behavior: a killed process's claim is free at once, in doubt, and no success", async () => {
-  handler = () => undefined;
-  const dying = await open({ payments: { waitMs: 0 } });
-  const lost = pay(dying).catch(() => "lost");
-  await expect.poll(() => runs).toBe(1);
+  const dying = await openDyingShop({ dbUrl: db.url, schema });
+  const headers = paymentHeaders({ id: ID });
+  const lost = fetch(`${dying.url}/goods`, { headers }).catch(() => "lost");
+  await expect.poll(rows).toMatchObject([{ state: "running" }]);
   const alive = await open({ payments: { waitMs: 0 } });
   expect(await pay(alive)).toMatchObject({ status: 409, code: "in_progress" });
-  // What the server sees of a process that is killed: its connections are gone.
-  await db.pool.query(
-    `select pg_terminate_backend(l.pid)
-       from pg_locks l
-      where l.locktype = 'advisory'
-        and l.database = (select d.oid from pg_database d where d.datname = current_database())`,
-  );
+  await dying.kill();
+  await lost;
+  expect(await rows()).toMatchObject([{ state: "running" }]);
   handler = (_request, response) => response.set("PAYMENT-REQUIRED", "e30=").status(402).json({});
   expect(await pay(alive)).toMatchObject({ status: 409, code: "outcome_unknown" });
   handler = (_request, response) => response.set(PAID).json({ goods: "late" });
   expect(await pay(alive)).toMatchObject({ status: 200, body: { goods: "late" } });
-  expect(runs).toBe(3);
-  await dying.close();
-  await lost;
+  expect(runs).toBe(2);
 });
 
 test("behavior: the client has gone: the run's answer is stored, one that never comes is in doubt", async () => {
@@ -345,6 +340,17 @@ test("behavior: answers in every spelling of Node come back byte by byte, withou
     "session=1",
     null,
   ]);
+});
+
+test("error: a status that does not exist ends the connection, in doubt, and not the process", async () => {
+  const shop = await open();
+  handler = (_request, response) => {
+    response.statusCode = 42;
+    response.end();
+  };
+  await expect(pay(shop)).rejects.toThrow("fetch failed");
+  expect(await rows()).toMatchObject([{ state: "unknown" }]);
+  expect(String(shop.faults)).toContain("42");
 });
 
 test("error: without its table or database nothing runs", async () => {
