@@ -96,6 +96,40 @@ describe("tallyd", () => {
   });
 });
 
+describe("kill -9 while an alert is told", () => {
+  /** A pass that finds a double charge is killed when Slack has its message. */
+  async function killed(id: string, mode: "hang" | "stored_hang", amount: number): Promise<void> {
+    const made = { secondsAgo: 600, amount };
+    await stage.row({ id, state: "recorded", charge: `pi_${id}`, ...made });
+    for (const n of [id, `${id}b`]) stage.pay(id, { id: `pi_${n}`, ...made });
+    stage.slack.control.clear();
+    stage.slack.control.mode = mode;
+    const doomed = tallyd(["once"]);
+    const asked = (): number => stage.slack.control.requests.length;
+    await expect.poll(asked, { timeout: START_MS }).toBe(1);
+    doomed.child.kill("SIGKILL");
+    expect(await doomed.ended).toBe("SIGKILL");
+    stage.slack.control.mode = "ok";
+  }
+
+  const told = (id: string): number =>
+    stage.slack.control.messages.filter((one) => JSON.stringify(one.payload).includes(id)).length;
+
+  it("behavior: before it arrived: it is told once by the next one", async () => {
+    await killed("Lost1", "hang", 3_100);
+    expect(told("Lost1")).toBe(0);
+    for (let pass = 0; pass < 2; pass += 1) expect(await tallyd(["once"]).ended).toBe(3);
+    expect(told("Lost1")).toBe(1);
+  });
+
+  it("behavior: before its answer: it is repeated once and no more", async () => {
+    await killed("Twice1", "stored_hang", 3_200);
+    expect(told("Twice1")).toBe(1);
+    for (let pass = 0; pass < 2; pass += 1) expect(await tallyd(["once"]).ended).toBe(3);
+    expect(told("Twice1")).toBe(2);
+  });
+});
+
 describe("tallyd run", () => {
   it.each(["SIGTERM", "SIGINT"] as const)("default: %s stops it with 0", async (signal) => {
     const daemon = await started(["run"]);

@@ -13,6 +13,7 @@ import type { ResponseUrls } from "./interactions.ts";
  * - `no_service_404`, `no_service_410`: the webhook was removed
  * - `archived_403`: `channel_is_archived`
  * - `hang`: kept nowhere, never answered
+ * - `stored_hang`: kept, never answered
  * - `lost_response`: kept, then the connection is destroyed
  */
 export type SlackMode =
@@ -23,6 +24,7 @@ export type SlackMode =
   | "no_service_410"
   | "archived_403"
   | "hang"
+  | "stored_hang"
   | "lost_response";
 
 /** A message that was posted in the channel. `at` is in ms of the sandbox's clock. */
@@ -113,6 +115,8 @@ function parsePayload(body: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
+const UNANSWERED: ReadonlySet<SlackMode> = new Set(["hang", "stored_hang", "lost_response"]);
+
 /** Slack's verdict on a body, whatever the mode. */
 function judge(body: string): Verdict {
   const payload = parsePayload(body);
@@ -168,7 +172,7 @@ class Channel implements SlackControl {
     const mode = this.#useMode();
     const verdict = this.#decide(mode, path, body);
     if (verdict.payload !== null) this.#store(path, verdict.payload);
-    const unanswered = mode === "hang" || mode === "lost_response";
+    const unanswered = UNANSWERED.has(mode);
     const at = this.#now();
     const { answer, reason } = verdict;
     const status = unanswered ? 0 : verdict.status;
@@ -251,7 +255,7 @@ async function handle(
     return;
   }
   const { verdict, mode } = channel.take(path, body);
-  if (mode === "hang") return;
+  if (mode === "hang" || mode === "stored_hang") return;
   if (mode === "lost_response") {
     response.destroy();
     return;
