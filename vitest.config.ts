@@ -14,8 +14,8 @@ export default defineConfig({
     // A database test waits for other files' copies of the template; a real hang is found anyway.
     testTimeout: 120_000,
     hookTimeout: 180_000,
-    // Two cores are the smallest machine that runs this; many tests wait, so a third worker pays.
-    maxWorkers: 3,
+    // Two cores are the smallest machine that runs this; many tests wait, so further workers pay.
+    maxWorkers: 4,
     projects: [
       {
         extends: true,

@@ -12,8 +12,7 @@ import type { ResponseUrls } from "./interactions.ts";
  * - `stored_503`: kept, then 503 (delivered although it looks failed)
  * - `no_service_404`, `no_service_410`: the webhook was removed
  * - `archived_403`: `channel_is_archived`
- * - `hang`: kept nowhere, never answered
- * - `stored_hang`: kept, never answered
+ * - `hang`, `stored_hang`: never answered; kept nowhere, or kept
  * - `lost_response`: kept, then the connection is destroyed
  */
 export type SlackMode =
@@ -80,7 +79,7 @@ export interface SlackSandbox {
   readonly close: () => Promise<void>;
 }
 
-/** Messages and requests kept; a test that posts more is out of control. */
+// Messages and requests kept; a test that posts more is out of control.
 const KEPT_MAX = 50_000;
 /** Largest body read, far above fifty full blocks. */
 const BODY_BYTES_MAX = 1024 * 1024;
@@ -115,8 +114,7 @@ function parsePayload(body: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-const UNANSWERED: ReadonlySet<SlackMode> = new Set(["hang", "stored_hang", "lost_response"]);
-
+const HUNG: readonly SlackMode[] = ["hang", "stored_hang"];
 /** Slack's verdict on a body, whatever the mode. */
 function judge(body: string): Verdict {
   const payload = parsePayload(body);
@@ -172,7 +170,7 @@ class Channel implements SlackControl {
     const mode = this.#useMode();
     const verdict = this.#decide(mode, path, body);
     if (verdict.payload !== null) this.#store(path, verdict.payload);
-    const unanswered = UNANSWERED.has(mode);
+    const unanswered = HUNG.includes(mode) || mode === "lost_response";
     const at = this.#now();
     const { answer, reason } = verdict;
     const status = unanswered ? 0 : verdict.status;
@@ -255,7 +253,7 @@ async function handle(
     return;
   }
   const { verdict, mode } = channel.take(path, body);
-  if (mode === "hang" || mode === "stored_hang") return;
+  if (HUNG.includes(mode)) return;
   if (mode === "lost_response") {
     response.destroy();
     return;
