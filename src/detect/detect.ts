@@ -1,7 +1,7 @@
 import type { Pool } from "pg";
 
 import type { Code, Finding } from "../core/finding.ts";
-import { runNamed } from "../store/named-sql.ts";
+import { planByKeys, runNamed } from "../store/named-sql.ts";
 import { withTx } from "../store/tx.ts";
 import type { Detector } from "./load.ts";
 import { readFinding } from "./row.ts";
@@ -28,6 +28,7 @@ export async function detect(
   const findings = await withTx(
     pool,
     async (tx) => {
+      await planByKeys(tx);
       const found: Finding[] = [];
       for (const detector of detectors) {
         const rows = await runNamed(tx, detector.sql, parameters);

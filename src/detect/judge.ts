@@ -184,8 +184,9 @@ async function postpone(deps: JudgeDeps, finding: Finding): Promise<void> {
   await addDue(deps.pool, { operationIds: [finding.operationId], at: addMs(now, POSTPONE_MS) });
 }
 
-// Operations per chunk of the audit: one snapshot each, so a long audit never holds an old one.
-const AUDIT_CHUNK = 2_000;
+// Operations per chunk of the audit: one snapshot each, so a long audit never holds an old one, and
+// as many as are judged at once elsewhere, since plans are made for that.
+const AUDIT_CHUNK = OPERATIONS_MAX;
 
 /**
  * The full audit: the same detectors over all operations, in bounded chunks by operation id.

@@ -1,7 +1,7 @@
 import type { PoolClient } from "pg";
 
 import type { RuleSettings } from "../core/settings.ts";
-import { readNamedSql, runNamed } from "../store/named-sql.ts";
+import { planByKeys, readNamedSql, runNamed } from "../store/named-sql.ts";
 import { interval } from "../core/interval.ts";
 import { placeRefunds } from "./place-refunds.ts";
 
@@ -50,6 +50,7 @@ export async function placeChanged(
 ): Promise<Placed> {
   const changed = [...(await takeChanged(tx)), ...(await waitedFor(tx, now))];
   if (changed.length === 0) return { changed: 0, operations: [], unowned: 0, more: false };
+  await planByKeys(tx);
   const intents = await withSharedPaymentIds(tx, changed);
   const touched = new Set<string>();
   const note = (rows: readonly { readonly operation_id: string | null }[]): void => {
