@@ -6,13 +6,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { openStage } from "../daemon/stage.ts";
 import type { TestStage } from "../daemon/stage.ts";
-import { buildBin } from "../support/built-bin.ts";
-import type { BuiltBin } from "../support/built-bin.ts";
+import { buildBin } from "../support/built.ts";
+import type { Built } from "../support/built.ts";
 
 const START_MS = 30_000;
 
 let stage: TestStage;
-let bin: BuiltBin;
+let bin: Built;
 const running: ChildProcess[] = [];
 beforeAll(async () => {
   bin = await buildBin();

@@ -1,4 +1,4 @@
-/** A worker that is killed at one point: `tsx crash-child.ts JSON`. It never cleans up. */
+/** A worker that is killed at one point: `crash-child.ts JSON`. It never cleans up. */
 import pg from "pg";
 
 import { executePayment, mintIntent } from "../../src/ledger/ledger.ts";

@@ -4,30 +4,36 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { Fault } from "../../src/sandbox/stripe/faults.ts";
 import type { Order } from "./crash-child.ts";
+import { buildProgram } from "../support/built.ts";
+import type { Built } from "../support/built.ts";
 import { openLedgerWorld, refusalOf } from "./world.ts";
 import type { LedgerWorld } from "./world.ts";
 
-const CHILD = fileURLToPath(new URL("crash-child.ts", import.meta.url));
 const WAIT = { timeout: 30_000 };
 
+let child: Built;
 let world: LedgerWorld;
 
 beforeAll(async () => {
+  child = await buildProgram("test/ledger/crash-child.ts");
   world = await openLedgerWorld();
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.close();
+  await child.remove();
+});
 beforeEach(() => world.fresh("own"));
 
 function start(killAt: string) {
   const where = { databaseUrl: world.url, stripeUrl: world.stripe.url };
   const order: Order = { ...where, intentId: "inv-1", killAt };
-  const argv = ["--import", "tsx", CHILD, JSON.stringify(order)];
-  return spawn(process.execPath, argv, { stdio: ["ignore", "ignore", "inherit"] });
+  return spawn(process.execPath, [child.file, JSON.stringify(order)], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
 }
 
 /** Lets the worker run into its death. */
@@ -96,10 +102,10 @@ describe("kill -9", () => {
 
   it("behavior: while the provider works on it", async () => {
     world.fault({ kind: "delay", delayMs: 400 });
-    const child = start("none");
+    const worker = start("none");
     await expect.poll(() => world.keysSent().length, WAIT).toBe(1);
-    child.kill("SIGKILL");
-    await once(child, "exit");
+    worker.kill("SIGKILL");
+    await once(worker, "exit");
     expect((await world.row("inv-1")).state).toBe("in_flight");
     await expect.poll(() => world.charges(), WAIT).toHaveLength(1);
     await next();

@@ -1,4 +1,4 @@
-/** A buyer over x402 that is killed at one point: `tsx x402-crash-child.ts JSON`. */
+/** A buyer over x402 that is killed at one point: `x402-crash-child.ts JSON`. */
 import pg from "pg";
 import { privateKeyToAccount } from "viem/accounts";
 

@@ -5,17 +5,17 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, describe, it } from "vitest";
 
 import type { X402StepName } from "../../src/ledger/ledger.ts";
+import { buildProgram } from "../support/built.ts";
+import type { Built } from "../support/built.ts";
 import { chainFault } from "../support/chain-world.ts";
 import type { X402Order } from "./x402-crash-child.ts";
 import { openX402LedgerWorld } from "./x402-world.ts";
 import type { X402LedgerWorld } from "./x402-world.ts";
 
-const CHILD = fileURLToPath(new URL("x402-crash-child.ts", import.meta.url));
 const WAIT = { timeout: 30_000 };
 const MINUTES = 60;
 
@@ -23,24 +23,29 @@ const fault = await chainFault();
 const privateKey = generatePrivateKey();
 const signer = privateKeyToAccount(privateKey);
 
+let child: Built;
 let world: X402LedgerWorld;
 
 beforeAll(async () => {
   if (fault !== "") return;
+  child = await buildProgram("test/ledger/x402-crash-child.ts");
   world = await openX402LedgerWorld();
   const { chain, token } = world.evm;
   await chain.mint(token, signer.address.toLowerCase() as `0x${string}`, 1_000_000_000n);
 });
 afterAll(async () => {
-  if (fault === "") await world.close();
+  if (fault !== "") return;
+  await world.close();
+  await child.remove();
 });
 
 function start(intentId: string, killAt: string) {
   const where = { databaseUrl: world.url, rpcUrl: world.evm.anvil.url };
   const aheadMs = (world.deps.clock?.now().getTime() ?? Date.now()) - Date.now();
   const order: X402Order = { ...where, privateKey, intentId, killAt, aheadMs };
-  const argv = ["--import", "tsx", CHILD, JSON.stringify(order)];
-  return spawn(process.execPath, argv, { stdio: ["ignore", "ignore", "inherit"] });
+  return spawn(process.execPath, [child.file, JSON.stringify(order)], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
 }
 
 /** Whoever comes next, once the dead one's hold is over. */
@@ -78,12 +83,12 @@ describe.skipIf(fault !== "")("kill -9 over x402", () => {
     await world.mint("kill-none");
     const before = await world.transfers();
     await chain.automine(false);
-    const child = start("kill-none", "none");
+    const buyer = start("kill-none", "none");
     const waiting = async (): Promise<number> =>
       Number(((await anvil.rpc("txpool_status", [])) as { pending: string }).pending);
     await expect.poll(waiting, WAIT).toBe(1);
-    child.kill("SIGKILL");
-    await once(child, "exit");
+    buyer.kill("SIGKILL");
+    await once(buyer, "exit");
     await chain.automine(true);
     expect((await world.row("kill-none")).state).toBe("in_flight");
     await next("kill-none");

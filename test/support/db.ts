@@ -32,7 +32,7 @@ export async function createTestDb(
   }
   const name = ownName("tallyd_test");
   const source = template === "migrated" ? inject("testTemplate") : "template0";
-  await runAsAdmin(`create database ${name} template ${source}`);
+  await runAsAdmin(`create database ${name} template ${source} ${inject("testCopyOption")}`);
   const url = withDatabase(inject("testServerUrl"), name);
   const pool = openPool({ url, applicationName: "tallyd-test", max: POOL_MAX });
   const close = async (): Promise<void> => {

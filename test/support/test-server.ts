@@ -1,6 +1,6 @@
 /** The PostgreSQL server of a test run: an embedded one, or one that somebody already runs. */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, rm, statfs } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 
@@ -27,7 +27,10 @@ const EMBEDDED_SETTINGS = {
   max_connections: "200",
   shared_buffers: "256MB",
   autovacuum: "off",
+  max_wal_size: "256MB",
 } as const;
+// A run takes up to one gigabyte, most of it write-ahead log; the rest of the machine needs some.
+const MEMORY_MIN = 4 * 1024 ** 3;
 // Four workers with a file each, and a file opens at most some forty connections.
 const CONNECTIONS_MIN = 150;
 
@@ -53,7 +56,7 @@ export function ownName(stem: string): string {
 }
 
 async function embeddedServer(): Promise<TestServer> {
-  const dataDir = await mkdtemp(path.join(os.tmpdir(), "tallyd-test-"));
+  const dataDir = await mkdtemp(path.join(await roomyFolder(), "tallyd-test-"));
   // Run as root, the server has another user, who must be able to enter.
   await chmod(dataDir, 0o711);
   const log = (): void => undefined;
@@ -63,6 +66,13 @@ async function embeddedServer(): Promise<TestServer> {
     await rm(dataDir, { recursive: true, force: true });
   };
   return { url: withDatabase(server.url, "postgres"), release };
+}
+
+/** Memory where the machine has plenty of it: a run makes a hundred databases of 430 files each. */
+async function roomyFolder(): Promise<string> {
+  const memory = "/dev/shm";
+  const found = await statfs(memory).catch(() => null);
+  return found !== null && found.bavail * found.bsize >= MEMORY_MIN ? memory : os.tmpdir();
 }
 
 /** What the tests need and the server lacks, as words after "a server that"; "" = nothing. */
