@@ -2,7 +2,7 @@
 -- row alone. A row without a reference of its own has that of the charges which its other marks tie to
 -- it: many teams keep the order number in the provider's metadata alone (cases B02, B03). Rows of one
 -- payment identifier follow the reference that any of them carries.
--- Answers the operations that were left and the ones that were entered.
+-- Answers the operations that were left and the ones that were entered, and whether any row moved.
 with named as (
   select i.intent_id, i.account_id, i.payment_id,
          coalesce(i.reference, shared.reference, charged.reference) as reference
@@ -43,7 +43,11 @@ with named as (
      set operation_id = excluded.operation_id,
          reference = excluded.reference
    where (m.operation_id, m.reference) is distinct from (excluded.operation_id, excluded.reference)
+  returning m.intent_id
 )
-select operation_id from before
-union
-select operation_id from wanted
+select o.operation_id, exists (select from placed) as moved
+  from (
+         select operation_id from before
+          union
+         select operation_id from wanted
+       ) o

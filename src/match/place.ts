@@ -72,10 +72,12 @@ export async function placeChanged(
   await noteOwners();
   await placeCharges(charges);
   await noteOwners();
-  note(await runNamed<OperationRow>(tx, sql.placeIntents, { intents: [...owners] }));
+  const rows = await runNamed<MovedRow>(tx, sql.placeIntents, { intents: [...owners] });
+  note(rows);
   const namesakes = await runNamed<ChargeKey>(tx, sql.namesakes, { intents: [...owners] });
   const placed = [...charges, ...namesakes];
-  await placeCharges(placed);
+  // Where no row moved, the first placing of these charges still holds.
+  await placeCharges(rows.some((row) => row.moved) ? placed : without(namesakes, charges));
   note(await placeRefunds(tx, keysOf(placed)));
   note(await operationsOfPayments(tx, changed));
   const operations = [...touched];
@@ -113,6 +115,15 @@ function keysOf(list: readonly ChargeKey[]): { scopes: string[]; charge_ids: str
 
 interface OperationRow {
   readonly operation_id: string | null;
+}
+
+interface MovedRow extends OperationRow {
+  readonly moved: boolean;
+}
+
+function without(list: readonly ChargeKey[], others: readonly ChargeKey[]): ChargeKey[] {
+  const known = new Set(others.map((key) => `${key.scope} ${key.charge_id}`));
+  return list.filter((key) => !known.has(`${key.scope} ${key.charge_id}`));
 }
 
 function deadlines(rules: RuleSettings): Record<string, string> {
