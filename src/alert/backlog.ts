@@ -6,7 +6,7 @@ import type { ClaimedMessage } from "../store/outbox.ts";
 import { NEVER, enqueue, lockBacklog, markMerged } from "../store/outbox.ts";
 import { withTx } from "../store/tx.ts";
 import type { Digest } from "./digest.ts";
-import { digestOf, mergeDigests } from "./digest.ts";
+import { digestOf, sumDigests } from "./digest.ts";
 import { digestPayload } from "./enqueue.ts";
 import { readPayload } from "./payload.ts";
 import type { Channel } from "./route.ts";
@@ -32,23 +32,27 @@ export async function gatherBacklog(
   return withTx(pool, async (tx) => {
     const before = addMs(now, -LATE_AFTER_MS);
     const late = await lockBacklog(tx, { channel, before, limit: GATHERED_MAX });
-    const parked = about.healthy ? late.filter(isParked) : [];
-    const gathered = (late.length > LATE_MAX ? late : parked).flatMap(contentOf);
-    const [first, ...rest] = gathered;
-    if (first === undefined) return 0;
-    const digest = rest.reduce((sum, one) => mergeDigests(sum, one.digest), first.digest);
+    const content = late.flatMap(contentOf);
+    // One that waits already takes up what comes meanwhile: the outage ends in one message.
+    const many = content.length > LATE_MAX || (content.length > 1 && content.some(isBacklog));
+    const gathered = content.filter(({ message }) => many || (about.healthy && isParked(message)));
+    if (gathered.length === 0) return 0;
+    const digest = sumDigests(
+      "backlog",
+      gathered.map((one) => one.digest),
+    );
     const id = await enqueue(tx, {
       incidentId: null,
       channel,
       kind: "backlog",
       severity: digest.criticals > 0 ? "critical" : "warning",
-      payload: digestPayload({ ...digest, kind: "backlog" }),
+      payload: digestPayload(digest),
       createdAt: now,
       dueAt: now,
     });
     await markMerged(
       tx,
-      gathered.map((one) => one.messageId),
+      gathered.map((one) => one.message.messageId),
       id,
     );
     return gathered.length;
@@ -59,12 +63,18 @@ function isParked(message: ClaimedMessage): boolean {
   return message.status === "uncertain" && message.dueAt >= NEVER;
 }
 
+interface Content {
+  readonly message: ClaimedMessage;
+  readonly digest: Digest;
+}
+
+function isBacklog({ message }: Content): boolean {
+  return message.kind === "backlog";
+}
+
 /** Messages of another kind, which no digest can tell, stay as they are. */
-function contentOf(
-  message: ClaimedMessage,
-): readonly { readonly messageId: bigint; readonly digest: Digest }[] {
+function contentOf(message: ClaimedMessage): readonly Content[] {
   const { item, digest } = readPayload(message.payload);
-  if (digest !== undefined) return [{ messageId: message.messageId, digest }];
-  if (item === undefined) return [];
-  return [{ messageId: message.messageId, digest: digestOf("backlog", [item]) }];
+  if (digest !== undefined) return [{ message, digest }];
+  return item === undefined ? [] : [{ message, digest: digestOf("backlog", [item]) }];
 }

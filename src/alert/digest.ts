@@ -25,6 +25,8 @@ export interface DigestItem {
   /** Minor units as text; `null`: no money is named. */
   readonly amount: string | null;
   readonly currency: string | null;
+  /** When it was so, as ISO 8601; left out by earlier versions. */
+  readonly at?: string;
 }
 
 export interface Digest {
@@ -39,12 +41,17 @@ export interface Digest {
   readonly worst: readonly DigestItem[];
   /** First criticals that are not among the worst, as many as can be named. */
   readonly named: readonly DigestItem[];
+  /** All of them, for adding up exactly; left out where they are too many to be kept. */
+  readonly members?: readonly DigestItem[];
 }
 
 const WORST_MAX = 5;
 // Each is one line of at most 200 characters: together four sections of a message that may have
 // fifty. Beyond that a list is no help, and `tallyd incidents list` has them all.
 const NAMED_MAX = 40;
+// Some hundred kilobytes of a message at most. Beyond that only sums are kept, and an incident that
+// is told twice in what is added up counts twice.
+const MEMBERS_MAX = 1_000;
 const SUMMARY_CHARS_MAX = 120;
 // Currencies and codes have short lists in practice; a hostile currency text cannot make it long.
 const LINES_MAX = 20;
@@ -54,16 +61,18 @@ export function digestItem(
   incident: Incident,
   word: { readonly first: boolean; readonly over: boolean },
 ): DigestItem {
-  const { id, code, severity, summary, amountAtRisk, currency } = incident;
+  const { id, code, severity, summary, amountAtRisk, currency, lastSeen, closedAt } = incident;
+  const at = word.over ? (closedAt ?? lastSeen) : lastSeen;
   return {
-    ...{ id, code, severity, currency, ...word },
+    ...{ id, code, severity, currency, ...word, at: at.toISOString() },
     summary: clip(clean(summary), SUMMARY_CHARS_MAX),
     amount: amountAtRisk === null ? null : String(amountAtRisk),
   };
 }
 
-/** A digest of items. */
-export function digestOf(kind: DigestKind, items: readonly DigestItem[]): Digest {
+/** A digest of items; of several words about one incident the last one counts. */
+export function digestOf(kind: DigestKind, all: readonly DigestItem[]): Digest {
+  const items = lastWords(all);
   const counts: Record<string, number> = {};
   const sums: Record<string, bigint> = {};
   // What waited until it was over is counted apart, and its money is at risk no more.
@@ -86,11 +95,45 @@ export function digestOf(kind: DigestKind, items: readonly DigestItem[]): Digest
     counts,
     sums: Object.fromEntries(Object.entries(sums).map(([key, sum]) => [key, String(sum)])),
     ...pick(live),
+    ...(items.length > MEMBERS_MAX ? {} : { members: items }),
   };
 }
 
-/** Both digests as one; the kind is the first's. */
+/** An incident's first word stays the first, whatever was said about it later. */
+function lastWords(items: readonly DigestItem[]): readonly DigestItem[] {
+  const byId = new Map<string, DigestItem>();
+  for (const item of items) {
+    const known = byId.get(item.id) ?? item;
+    const last = (item.at ?? "") >= (known.at ?? "") ? item : known;
+    byId.set(item.id, { ...last, first: item.first || known.first });
+  }
+  return [...byId.values()];
+}
+
+/** Both digests as one, the second being the later; the kind is the first's. */
 export function mergeDigests(first: Digest, second: Digest): Digest {
+  return sumDigests(first.kind, [first, second]);
+}
+
+/** All digests as one of a kind, in whatever order. */
+export function sumDigests(kind: DigestKind, digests: readonly Digest[]): Digest {
+  const members = digests.flatMap((digest) => digest.members ?? []);
+  const exact = digestOf(kind, members);
+  const others = digests.filter((digest) => digest.members === undefined);
+  if (others.length === 0) return exact;
+  return others.reduce((sum, other) => addDigests(sum, ofKind(kind, other)), exact);
+}
+
+/** A digest without members as one of another kind: what ended is no money at risk among news. */
+function ofKind(kind: DigestKind, digest: Digest): Digest {
+  if (digest.kind !== "over" || kind === "over") return { ...digest, kind };
+  const over = Object.entries(digest.counts).map(([code, count]) => [`${code}, over`, count]);
+  const counts = Object.fromEntries(over) as Record<string, number>;
+  return { ...digest, kind, counts, criticals: 0, sums: {}, worst: [], named: [] };
+}
+
+/** Without all members: what both tell of counts twice. */
+function addDigests(first: Digest, second: Digest): Digest {
   const sums: Record<string, string> = { ...first.sums };
   for (const [currency, sum] of Object.entries(second.sums)) {
     sums[currency] = String(BigInt(sums[currency] ?? 0) + BigInt(sum));
@@ -99,8 +142,9 @@ export function mergeDigests(first: Digest, second: Digest): Digest {
   for (const [code, count] of Object.entries(second.counts)) {
     counts[code] = (counts[code] ?? 0) + count;
   }
+  const { kind } = first;
   return {
-    kind: first.kind,
+    kind,
     total: first.total + second.total,
     criticals: first.criticals + second.criticals,
     counts,
@@ -110,13 +154,7 @@ export function mergeDigests(first: Digest, second: Digest): Digest {
 }
 
 function pick(items: readonly DigestItem[]): Pick<Digest, "worst" | "named"> {
-  // The same incident may come from both sides; its later word counts, its first word stays first.
-  const byId = new Map<string, DigestItem>();
-  for (const item of items) {
-    const first = item.first || (byId.get(item.id)?.first ?? false);
-    byId.set(item.id, { ...item, first });
-  }
-  const sorted = [...byId.values()].sort(byMoney);
+  const sorted = [...lastWords(items)].sort(byMoney);
   const worst = sorted.slice(0, WORST_MAX);
   const named = sorted
     .slice(WORST_MAX)

@@ -249,6 +249,26 @@ describe("trouble with Slack (B41)", () => {
     );
   });
 
+  test("behavior: the digest after an outage counts an incident once, as it is then", async () => {
+    answer("error_500");
+    for (let hour = 1; hour <= 8; hour += 1) {
+      const worse = { amountAtRisk: BigInt(1_000 * hour) };
+      await record([makeFinding(worse), ...(hour < 8 ? numbered(1, 5) : [])]);
+      await deliver();
+      now += 3_600;
+    }
+    answer("ok");
+    slack.control.clear();
+    await deliver();
+    now += 300;
+    await deliver();
+    const texts = slack.control.messages.map((message) => message.text ?? "");
+    const digest = texts.find((text) => text.includes("that waited for delivery"));
+    expect(digest).toContain("6 alerts that waited for delivery, 1 of them critical");
+    expect(digest).toContain("Money at risk:\n  80.00 USD");
+    expect(digest).toContain("5 x double_charge, over");
+  });
+
   test.each(["no_service_404", "no_service_410", "archived_403"] as const)(
     "behavior: a dead hook (%s) is noticed, nothing is lost, the next one gets it all",
     async (mode) => {

@@ -3,7 +3,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import type { Digest, DigestItem } from "../../src/alert/digest.ts";
-import { digestDocument, digestItem, digestOf, mergeDigests } from "../../src/alert/digest.ts";
+import {
+  digestDocument,
+  digestItem,
+  digestOf,
+  mergeDigests,
+  sumDigests,
+} from "../../src/alert/digest.ts";
 import type { Document } from "../../src/alert/document.ts";
 import { toBlocks, toPlainText, toSlackText } from "../../src/alert/document.ts";
 import type { Word } from "../../src/alert/message.ts";
@@ -250,5 +256,28 @@ describe("digests", () => {
     const digest = digestOf("backlog", [...items(3).slice(2), ...over]);
     expect(digest.counts).toEqual({ double_charge: 1, "double_charge, over": 2 });
     expect(digest).toMatchObject({ sums: { USD: "1002" }, criticals: 1, total: 3 });
+  });
+
+  test("behavior: an incident that is told twice counts once, by its last word", () => {
+    const [one, two] = items(2);
+    const [over, worse] = [
+      { ...one!, first: false, over: true, at: at(20).toISOString() },
+      { ...two!, first: false, amount: "5000", at: at(10).toISOString() },
+    ];
+    const sum = sumDigests("backlog", [
+      digestOf("backlog", [worse]),
+      digestOf("over", [over]),
+      digestOf("storm", [one!, two!]),
+    ]);
+    expect(sum).toMatchObject({ total: 2, criticals: 1, sums: { USD: "5000" } });
+    expect(sum.counts).toEqual({ double_charge: 1, "double_charge, over": 1 });
+    expect(sum.worst).toEqual([{ ...worse, first: true }]);
+  });
+
+  test("behavior: ends are no money at risk, also where there are too many to be kept", () => {
+    const over = items(1_001).map((item) => ({ ...item, over: true }));
+    const sum = sumDigests("backlog", [digestOf("over", over), digestOf("storm", items(1))]);
+    expect(sum).toMatchObject({ total: 1_002, criticals: 1, sums: { USD: "1000" } });
+    expect(sum.counts).toEqual({ double_charge: 1, "double_charge, over": 1_001 });
   });
 });
