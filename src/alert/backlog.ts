@@ -3,7 +3,8 @@ import type { Pool } from "pg";
 
 import { addMs } from "../core/clock.ts";
 import type { ClaimedMessage } from "../store/outbox.ts";
-import { NEVER, enqueue, lockBacklog, markMerged } from "../store/outbox.ts";
+import { NEVER, enqueue } from "../store/outbox.ts";
+import { lockBacklog, markMerged } from "../store/outbox-merge.ts";
 import { withTx } from "../store/tx.ts";
 import type { Digest } from "./digest.ts";
 import { digestOf, sumDigests } from "./digest.ts";

@@ -2,12 +2,14 @@ import type { PoolClient } from "pg";
 
 import { addMs } from "../core/clock.ts";
 import { enqueue, lockWaiting, newestOf, replacePayload } from "../store/outbox.ts";
-import type { Digest } from "./digest.ts";
+import { dropOutdated } from "../store/outbox-merge.ts";
+import type { NewMessage } from "../store/outbox.ts";
+import type { Digest, DigestItem } from "./digest.ts";
 import { digestDocument, digestItem, digestOf, mergeDigests } from "./digest.ts";
 import { incidentDocument } from "./message.ts";
 import { payloadOf, readPayload } from "./payload.ts";
 import type { Tell } from "./route.ts";
-import { isOver } from "./route.ts";
+import { CHANNELS, isOver } from "./route.ts";
 
 // A further digest, or a further worsening, of the same minute waits for the end of it and takes up
 // what comes meanwhile: one message a minute says as much as sixty.
@@ -50,7 +52,17 @@ async function enqueueSingle(
     return;
   }
   const dueAt = patient ? addMs(options.now, COMPANY_WAIT_MS) : options.now;
-  await enqueue(tx, { ...about, severity, payload, createdAt: options.now, dueAt });
+  await enqueueNewest(tx, { ...about, severity, payload, createdAt: options.now, dueAt });
+}
+
+/** Adds a message for people about one incident, in the place of older ones that still wait. */
+export async function enqueueNewest(
+  tx: PoolClient,
+  message: NewMessage & { readonly incidentId: string },
+): Promise<void> {
+  const { channel, incidentId, createdAt: now } = message;
+  const into = await enqueue(tx, message);
+  await dropOutdated(tx, { channel, incidentIds: [incidentId], into, now });
 }
 
 /** Puts a digest into the outbox, or adds it to one that waits; `payload` gives its words. */
@@ -73,6 +85,7 @@ export async function enqueueDigest(
     const payload = options.payload(merged);
     const worst = merged.criticals > 0 ? "critical" : severity;
     await replacePayload(tx, { messageId: waiting.messageId, severity: worst, payload });
+    await dropTold(tx, tell, waiting.messageId, now);
     return;
   }
   const since = addMs(now, -COMPANY_WAIT_MS);
@@ -80,7 +93,20 @@ export async function enqueueDigest(
   const companyAt = newest === null ? now : addMs(newest, COMPANY_WAIT_MS);
   const dueAt = kind === "flood" ? addMs(now, FLOOD_WAIT_MS) : companyAt;
   const payload = options.payload(digest);
-  await enqueue(tx, { ...about, severity, payload, createdAt: now, dueAt });
+  const id = await enqueue(tx, { ...about, severity, payload, createdAt: now, dueAt });
+  await dropTold(tx, tell, id, now);
+}
+
+/** To programs each word counts, and comes in its order. */
+async function dropTold(
+  tx: PoolClient,
+  { channel, items }: { readonly channel: string; readonly items: readonly DigestItem[] },
+  into: bigint,
+  now: Date,
+): Promise<void> {
+  if (!CHANNELS.some((known) => known === channel)) return;
+  const incidentIds = items.map((item) => item.id);
+  await dropOutdated(tx, { channel, incidentIds, into, now });
 }
 
 /** The payload of a digest. */

@@ -1,7 +1,7 @@
 /** Reminders of criticals that nobody has acknowledged, closed or muted. */
 import type { Pool, PoolClient } from "pg";
 
-import { digestPayload, enqueueDigest } from "../alert/enqueue.ts";
+import { digestPayload, enqueueDigest, enqueueNewest } from "../alert/enqueue.ts";
 import { digestItem } from "../alert/digest.ts";
 import { payloadOf } from "../alert/payload.ts";
 import type { Reminding, ReminderTell } from "../alert/reminder.ts";
@@ -12,7 +12,7 @@ import { addMs } from "../core/clock.ts";
 import type { Incident, Step } from "../core/incident.ts";
 import { openSince } from "../store/incident-facts.ts";
 import { addEntries, loadIncidents, lockIncidents } from "../store/incidents.ts";
-import { enqueue, singlesSince } from "../store/outbox.ts";
+import { singlesSince } from "../store/outbox.ts";
 import type { Reminder, ToldFacts } from "../store/reminders.ts";
 import { lockDueReminders, removeReminders, saveReminders } from "../store/reminders.ts";
 import { withTx } from "../store/tx.ts";
@@ -200,5 +200,11 @@ async function enqueueReminder(
   const buttons = (slackSigningSecret ?? null) !== null;
   const payload = { ...payloadOf(reminderDocument(about, { publicUrl, buttons }), { item }) };
   const message = { incidentId: incident.id, channel, kind: "reminded" };
-  await enqueue(tx, { ...message, severity: "critical", payload, createdAt: now, dueAt: now });
+  await enqueueNewest(tx, {
+    ...message,
+    severity: "critical",
+    payload,
+    createdAt: now,
+    dueAt: now,
+  });
 }

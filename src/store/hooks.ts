@@ -21,6 +21,7 @@ export interface HookWithWaiting extends HookRow {
   readonly waiting: number;
   /** Messages that may not have arrived. */
   readonly uncertain: number;
+  /** Since when the longest due of them waits; in the future: none is due yet. */
   readonly oldestWaitingAt: Date | null;
 }
 
@@ -47,7 +48,8 @@ export async function readHooks(db: Db): Promise<readonly HookWithWaiting[]> {
        select o.channel,
               count(*) filter (where o.status = 'pending')::integer as waiting,
               count(*) filter (where o.status = 'uncertain')::integer as uncertain,
-              min(o.created_at) filter (where o.status = 'pending') as oldest_waiting_at
+              -- One that waits for company is not late yet.
+              min(o.due_at) filter (where o.status = 'pending') as oldest_waiting_at
          from tallyd.outbox o
         where o.status in ('pending', 'uncertain')
         group by o.channel

@@ -1,5 +1,5 @@
 /**
- * The one writer of `tallyd.outbox`. A message is enqueued in the transaction of the incident that
+ * The one writer of `tallyd.outbox`, with ./outbox-merge.ts. A message is enqueued in the transaction of the incident that
  * caused it, and delivered by whoever holds the lock of its channel.
  */
 import type { PoolClient } from "pg";
@@ -213,7 +213,8 @@ export async function claimNext(db: Db, about: Due): Promise<ClaimedMessage | nu
   return found.rows[0] ?? null;
 }
 
-const ABOUT_COLUMNS = `
+/** What a claimed message holds beside its words. */
+export const ABOUT_COLUMNS = `
   o.message_id as "messageId", o.incident_id as "incidentId", o.channel, o.kind, o.severity,
   o.created_at as "createdAt", o.attempts, o.status, o.due_at as "dueAt",
   o.last_error as "lastError"`;
@@ -246,7 +247,9 @@ export async function settle(db: Db, messageId: bigint, fate: Fate): Promise<voi
             due_at = coalesce($4, due_at),
             attempts = attempts - $5,
             last_error = $6
-      where message_id = $1`,
+      where message_id = $1
+        -- A newer word may have taken its place while it was sent.
+        and ($2 = 'sent' or status in ('pending', 'uncertain'))`,
     [
       messageId,
       fate.status,
@@ -255,44 +258,5 @@ export async function settle(db: Db, messageId: bigint, fate: Fate): Promise<voi
       "counted" in fate && !fate.counted ? 1 : 0,
       "error" in fate ? fate.error.slice(0, ERROR_CHARS_MAX) : null,
     ],
-  );
-}
-
-/**
- * Waiting messages of a channel made before `before`, oldest first and locked, with those that may
- * not have arrived and are not repeated any more. Their words stay in the database: a digest is
- * made of what they are about, and thousands of messages in full would be a burst of memory.
- */
-export async function lockBacklog(
-  tx: PoolClient,
-  about: { readonly channel: string; readonly before: Date; readonly limit: number },
-): Promise<readonly ClaimedMessage[]> {
-  const found = await tx.query<ClaimedMessage>(
-    `select ${ABOUT_COLUMNS},
-            o.payload || '{"text": "", "blocks": []}'::jsonb as payload
-       from tallyd.outbox o
-      where o.channel = $1
-        and o.status in ('pending', 'uncertain')
-        and o.created_at <= $2
-      order by o.message_id
-      limit $3
-        for update skip locked`,
-    [about.channel, about.before, about.limit],
-  );
-  return found.rows;
-}
-
-/** Notes that a digest tells these messages; they are not sent themselves any more. */
-export async function markMerged(
-  tx: PoolClient,
-  messageIds: readonly bigint[],
-  into: bigint,
-): Promise<void> {
-  await tx.query(
-    `update tallyd.outbox
-        set status = 'merged',
-            merged_into = $2
-      where message_id = any ($1::bigint[])`,
-    [messageIds, into],
   );
 }

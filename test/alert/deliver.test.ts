@@ -173,6 +173,51 @@ describe("delivery", () => {
   });
 });
 
+describe("the last word", () => {
+  const kinds = () => slack.control.messages.map((message) => message.text?.split(":")[0] ?? "");
+  const charges = (size: number) =>
+    Array.from({ length: size }, (_, index) => `ch_${String(index)}`);
+
+  test("behavior: a worsening that waits for company is not told after the end", async () => {
+    for (let size = 2; size < 6; size += 1) {
+      await record([makeFinding({ charges: charges(size) })]);
+      await deliver();
+      now += 1;
+    }
+    await record([]);
+    for (let minute = 0; minute < 3; minute += 1) {
+      await deliver();
+      now += 60;
+    }
+    expect(kinds()).toEqual([
+      "Critical",
+      "Critical, worse than before",
+      "Critical, worse than before",
+      "Over",
+    ]);
+  });
+
+  test("behavior: what may have arrived is not repeated after a newer word", async () => {
+    await record([makeFinding()]);
+    answer("stored_503", 1);
+    await deliver();
+    now += 10;
+    await record([]);
+    for (let minute = 0; minute < 3; minute += 1) {
+      await deliver();
+      now += 60;
+    }
+    expect(kinds()).toEqual(["Critical", "Over"]);
+  });
+
+  test("behavior: what waits a quarter of an hour by itself is no trouble of its way", async () => {
+    await record([makeFinding()]);
+    await db.pool.query("update tallyd.outbox set due_at = created_at + interval '15 minutes'");
+    now = 905;
+    expect(hookFindings(await hookHealth(db.pool, at(now)), at(now))).toEqual([]);
+  });
+});
+
 describe("trouble with Slack (B41)", () => {
   test("behavior: 429 waits as long as Slack says, then sends once", async () => {
     await record([makeNumbered(1), makeNumbered(2)]);
