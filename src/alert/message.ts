@@ -7,7 +7,7 @@ import type { Document, Part } from "./document.ts";
 import { clean, clip } from "./text.ts";
 
 /** Which word of an incident's life is told. */
-export type Word = "opened" | "worsened" | "reopened" | "closed" | "corrected";
+export type Word = "opened" | "worsened" | "reopened" | "unmuted" | "closed" | "corrected";
 
 export const CODE_TITLES: Readonly<Record<Code, string>> = {
   double_charge: "double charge",
@@ -79,6 +79,8 @@ function titleOf(incident: Incident, word: Word): string {
       return `${capital(incident.severity)}, worse than before: ${trouble}`;
     case "reopened":
       return `${capital(incident.severity)}, back again: ${trouble}`;
+    case "unmuted":
+      return `${capital(incident.severity)}, no longer muted: ${trouble}`;
     case "closed":
       return `Over: ${CODE_TITLES[incident.code]}`;
     case "corrected":
@@ -109,6 +111,8 @@ function leadOf(step: Step, word: Word): readonly Part[] {
       if (filled.length === 0) return [summary];
       return [{ kind: "list", title: "What changed", lines: filled, more: 0 }, summary];
     }
+    case "unmuted":
+      return [{ kind: "text", text: "The mute has run out and it is still there:" }, summary];
     case "closed":
       return [{ kind: "text", text: "The facts no longer show it. It was:" }, summary];
     case "corrected":

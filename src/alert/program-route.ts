@@ -83,9 +83,10 @@ function webhookWord({ kind, before, after }: Step, last: string | undefined): W
     }
     case "corrected":
       return "corrected";
+    case "unmuted":
+      return isNews ? "unmuted" : null;
     case "refreshed":
     case "eased":
-    case "unmuted":
       return null;
   }
 }

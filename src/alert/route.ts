@@ -63,6 +63,9 @@ export const FLAP_WINDOW_MS = 3_600_000;
 export const WORSENINGS_AT_ONCE_MAX = 2;
 export const WORSE_WINDOW_MS = 60_000;
 
+// Words of the same trouble going on and off.
+const FLIPS: ReadonlySet<Word> = new Set<Word>(["opened", "worsened", "reopened", "closed"]);
+
 interface Candidate {
   readonly step: Step;
   readonly word: Word;
@@ -166,7 +169,7 @@ export function wordToTell(lately: Pick<ToldLately, "flips">, step: Step): Word 
   if (word === null) return null;
   // Without worse facts it is the same trouble going on and off. A correction is told always: the
   // last word must not stay wrong.
-  const flips = (word === "closed" || !isOver(word)) && step.changes.length === 0;
+  const flips = FLIPS.has(word) && step.changes.length === 0;
   return flips && (lately.flips.get(step.after.id) ?? 0) >= FLIPS_TOLD_MAX ? null : word;
 }
 
@@ -189,9 +192,12 @@ function wordOf(step: Step): Word | null {
       return isNews(after) ? step.kind : null;
     case "continued":
       return isNews(after) && after.told === null ? "opened" : null;
+    case "unmuted":
+      // A person wanted quiet until now. What is merely a warning stands in the list again.
+      if (after.severity === "critical" && after.told !== null) return "unmuted";
+      return isNews(after) && after.told === null ? "reopened" : null;
     case "refreshed":
     case "eased":
-    case "unmuted":
       // Open, yet the last word told was that it is over: flapping had kept its return quiet.
       return isNews(after) && after.told === null ? "reopened" : null;
     case "closed":

@@ -106,6 +106,28 @@ export async function loadByCharges(
   return found.rows.map(incidentFrom);
 }
 
+/**
+ * Loads and locks incidents that are quiet and should not stay so: muted until a time that has
+ * come, and open though the last word told was that they are over.
+ */
+export async function loadQuiet(
+  tx: PoolClient,
+  about: { readonly now: Date; readonly limit: number },
+): Promise<readonly Incident[]> {
+  const found = await tx.query<IncidentRow>(
+    `select ${INCIDENT_COLUMNS}
+       from tallyd.incident i
+      where i.status <> 'closed'
+        and (i.status = 'muted' and i.muted_until <= $1
+             or i.status = 'open' and i.told is null and i.severity <> 'info')
+      order by i.status, i.id
+      limit $2
+        for update`,
+    [about.now, about.limit],
+  );
+  return found.rows.map(incidentFrom);
+}
+
 /** Which of these incidents exist and are not closed. */
 export async function openIncidentIds(
   db: Db,

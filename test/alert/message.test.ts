@@ -21,7 +21,7 @@ import { diff } from "../../src/detect/diff.ts";
 import { blocksFault } from "../../src/sandbox/slack/block-rules.ts";
 import { ALL_JUDGED, at, makeFinding, makeNumbered } from "../incident/make.ts";
 
-const WORDS: readonly Word[] = ["opened", "worsened", "reopened", "closed", "corrected"];
+const WORDS: readonly Word[] = ["opened", "worsened", "reopened", "unmuted", "closed", "corrected"];
 
 function stepOf(change: Partial<Finding> = {}, note: string | null = null): Step {
   const findings = [makeFinding(change)];
