@@ -2,6 +2,7 @@
 import type { Incident } from "../core/incident.ts";
 import type { Digest } from "./digest.ts";
 import { digestDocument } from "./digest.ts";
+import type { Document } from "./document.ts";
 import { toPlainText } from "./document.ts";
 import { CODE_TITLES } from "./message.ts";
 import type { Payload } from "./payload.ts";
@@ -55,6 +56,12 @@ export function webhookDigest(digest: Digest, at: Date): Payload {
     blocks: [],
     event: { type: "incidents.digest", timestamp: at.toISOString(), data: digestBody(digest) },
   };
+}
+
+/** The webhook's daily digest; `data` is what the words of `document` are made of. */
+export function webhookDay(document: Document, data: Body, at: Date): Payload {
+  const event = { type: "digest.daily", timestamp: at.toISOString(), data };
+  return { text: toPlainText(document), blocks: [], event };
 }
 
 /** PagerDuty's message about one incident; its dedup key is the incident's id. */

@@ -32,7 +32,7 @@ export type ProgramTell =
   | { readonly channel: "pagerduty"; readonly action: PagerAction; readonly step: Step }
   | {
       readonly channel: ProgramChannel;
-      readonly digest: "storm" | "over";
+      readonly digest: "storm" | "over" | "reminders";
       readonly severity: Severity;
       readonly items: readonly DigestItem[];
     };
@@ -48,7 +48,7 @@ function webhookTells(input: ProgramInput): readonly ProgramTell[] {
     const word = webhookWord(step, input.said.get(step.after.id));
     return word === null || isAbout(step, "webhook") ? [] : [{ step, word }];
   });
-  const room = roomOf(input, "webhook");
+  const room = roomOf(input.singles, "webhook");
   const news = told.filter(({ word }) => !isOver(word));
   const over = told.filter(({ word }) => isOver(word));
   const single = ({ step, word }: (typeof told)[number]): ProgramTell => {
@@ -104,7 +104,7 @@ function pagerTells(input: ProgramInput): readonly ProgramTell[] {
     return after.status === "closed" && isPaged(input.paged.get(after.id));
   });
   return [
-    ...(news.length <= roomOf(input, "pagerduty")
+    ...(news.length <= roomOf(input.singles, "pagerduty")
       ? news.map(({ step }): ProgramTell => ({ channel: "pagerduty", action: "trigger", step }))
       : [digestTell("pagerduty", "storm", news)]),
     ...over.map((step): ProgramTell => ({ channel: "pagerduty", action: "resolve", step })),
@@ -131,8 +131,9 @@ function isAbout({ after }: Step, channel: ProgramChannel): boolean {
   return after.operationId === null && after.evidence["channel"] === channel;
 }
 
-function roomOf(input: ProgramInput, channel: ProgramChannel): number {
-  const spent = input.singles.get(channel) ?? 0;
+/** How many messages about single incidents may still be made for a channel. */
+export function roomOf(singles: ProgramInput["singles"], channel: ProgramChannel): number {
+  const spent = singles.get(channel) ?? 0;
   return Math.max(0, Math.min(SINGLES_PER_RUN_MAX, SINGLES_PER_MINUTE_MAX - spent));
 }
 

@@ -6,12 +6,14 @@ import type { Pool } from "pg";
 
 import type { Document } from "../alert/document.ts";
 import { payloadOf } from "../alert/payload.ts";
+import { webhookDay } from "../alert/program-events.ts";
 import type { Settings } from "../core/settings.ts";
 import { gatherReport } from "../report/gather.ts";
 import { reportRange } from "../report/range.ts";
 import type { Report } from "../report/report.ts";
 import { reportSections, verdictLine } from "../report/text.ts";
 import { digestDay, takeDigestDay } from "../store/daily-digests.ts";
+import type { NewMessage } from "../store/outbox.ts";
 import { enqueue } from "../store/outbox.ts";
 import { withTx } from "../store/tx.ts";
 import { expectedSources } from "./expected-sources.ts";
@@ -42,24 +44,43 @@ export async function tellDay(
   const range = await reportRange(pool, { from: null, to: null, timeZone, now });
   const expected = expectedSources(settings);
   const report = await gatherReport(pool, { range, now, settings, expected });
-  const channel = settings.slackWebhookUrl === null ? "log" : "slack";
   const told = await withTx(pool, async (tx) => {
     if (!(await takeDigestDay(tx, { day, told: true, now }))) return false;
-    await enqueue(tx, {
-      ...{ incidentId: null, channel, kind: "daily", severity: "info" as const },
-      payload: { ...payloadOf(digestOfDay(report)) },
-      ...{ createdAt: now, dueAt: now },
-    });
+    for (const message of messagesOf(settings, report, now)) {
+      const about = { incidentId: null, kind: "daily", severity: "info" as const };
+      await enqueue(tx, { ...about, ...message, createdAt: now, dueAt: now });
+    }
     return true;
   });
   return { digests: told ? 1 : 0 };
 }
 
+/** People get words; a webhook gets what they are made of. */
+function messagesOf(
+  settings: Settings,
+  report: Report,
+  at: Date,
+): readonly Pick<NewMessage, "channel" | "payload">[] {
+  const document = digestOfDay(report);
+  const people = settings.slackWebhookUrl === null ? "log" : "slack";
+  const data = { allClear: isClear(report), title: document.title, report };
+  return [
+    { channel: people, payload: { ...payloadOf(document) } },
+    ...(settings.webhook === null
+      ? []
+      : [{ channel: "webhook", payload: { ...webhookDay(document, data, at) } }]),
+  ];
+}
+
+function isClear({ complete, open }: Report): boolean {
+  return complete && open === 0;
+}
+
 /** The message about a day. */
 export function digestOfDay(report: Report): Document {
-  const { range, complete, open } = report;
+  const { range } = report;
   const day = dayOf(report);
-  const clear = complete && open === 0;
+  const clear = isClear(report);
   return {
     title: clear ? `${day}: all clear` : `${day}: ${verdictLine(report)}`,
     parts: [

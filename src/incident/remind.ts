@@ -17,6 +17,8 @@ import type { Reminder, ToldFacts } from "../store/reminders.ts";
 import { lockDueReminders, removeReminders, saveReminders } from "../store/reminders.ts";
 import { withTx } from "../store/tx.ts";
 import { hooksOf } from "./hooks-of.ts";
+import type { ProgramSettings } from "./tell-programs.ts";
+import { tellProgramsOfReminders } from "./tell-programs.ts";
 
 export interface RemindDeps {
   readonly pool: Pool;
@@ -28,6 +30,8 @@ export interface RemindDeps {
     readonly publicUrl: string | null;
     /** Left out: reminders carry no buttons. */
     readonly slackSigningSecret?: string | null;
+    /** Left out: no such way out. */
+    readonly webhook?: ProgramSettings["webhook"];
   };
 }
 
@@ -166,6 +170,8 @@ async function tell(
   const singles = new Map(rows.map(({ channel, count }) => [channel, count]));
   const tells = routeReminders({ remindings, hooks: hooksOf(settings), singles });
   for (const one of tells) await enqueueReminder(tx, settings, one, now);
+  const programs = { ...settings, webhook: settings.webhook ?? null, pagerDuty: null };
+  await tellProgramsOfReminders(tx, programs, { remindings, singles, now });
   const alone = new Set(
     tells.flatMap((one) => (one.kind === "single" ? [one.about.incident.id] : [])),
   );

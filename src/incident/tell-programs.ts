@@ -12,7 +12,9 @@ import {
   webhookPayload,
 } from "../alert/program-events.ts";
 import type { PagerAction, ProgramChannel, ProgramTell } from "../alert/program-route.ts";
-import { isPaged, routePrograms } from "../alert/program-route.ts";
+import { isPaged, roomOf, routePrograms } from "../alert/program-route.ts";
+import type { Reminding } from "../alert/reminder.ts";
+import { reminderItem } from "../alert/reminder.ts";
 import type { ToldLately } from "../alert/route.ts";
 import type { Incident, Step } from "../core/incident.ts";
 import type { Settings } from "../core/settings.ts";
@@ -44,6 +46,35 @@ export async function tellPrograms(
   const said = ways.webhook ? await saidOf(tx, ids) : new Map<string, string>();
   const tells = routePrograms({ steps, ways, flips, singles, said, paged });
   for (const tell of tells) await enqueueTell(tx, settings, tell, now);
+}
+
+/**
+ * Tells the webhook of reminders, as it is told of other words. Not PagerDuty: an alert there stays,
+ * and calls again by the rules of its service.
+ */
+export async function tellProgramsOfReminders(
+  tx: PoolClient,
+  settings: ProgramSettings,
+  run: {
+    readonly remindings: readonly Reminding[];
+    readonly singles: ReadonlyMap<string, number>;
+    readonly now: Date;
+  },
+): Promise<void> {
+  const { remindings, singles, now } = run;
+  if (settings.webhook === null) return;
+  if (remindings.length > roomOf(singles, "webhook")) {
+    const items = remindings.map(reminderItem);
+    const tell = { channel: "webhook", digest: "reminders", severity: "critical", items } as const;
+    await enqueueTell(tx, settings, tell, now);
+    return;
+  }
+  for (const { incident, changes } of remindings) {
+    const about = eventOf(settings, incident, now);
+    const word = "reminded";
+    const payload = webhookPayload(about, { word, actor: "tallyd", note: null, changes });
+    await add(tx, about, { channel: "webhook", kind: word, payload });
+  }
 }
 
 /** Tells programs what a person did. */

@@ -16,6 +16,7 @@ import type { Act } from "../../src/incident/act.ts";
 import { acknowledge, closeByPerson, mute } from "../../src/incident/act.ts";
 import { listIncidents } from "../../src/incident/present.ts";
 import { recordFindings } from "../../src/incident/record.ts";
+import { remindDue } from "../../src/incident/remind.ts";
 import type { PagerDutySandbox } from "../../src/sandbox/pagerduty/server.ts";
 import { startPagerDutySandbox } from "../../src/sandbox/pagerduty/server.ts";
 import type { WebhookSandbox } from "../../src/sandbox/webhook/server.ts";
@@ -50,6 +51,7 @@ beforeEach(async () => {
   }
   await emptyTables(db.pool, [
     ...["tallyd.incident", "tallyd.incident_entry", "tallyd.outbox", "tallyd.hook"],
+    "tallyd.reminder",
   ]);
 });
 
@@ -189,6 +191,32 @@ describe("the signed webhook", () => {
     expect(hook.deliveries[0]?.body).toMatchObject({
       data: { kind: "storm", total: 400, criticals: 400, counts: { double_charge: 400 } },
     });
+  });
+
+  test("behavior: reminders come too, many as one; PagerDuty has its own", async () => {
+    const remind = (seconds: number) => {
+      const remindersMs = [1_800_000];
+      return remindDue({ pool: db.pool, settings: { ...settings(), remindersMs } }, at(seconds));
+    };
+    const reminded = { ...settings(), remindersMs: [1_800_000] };
+    const input = { findings: [makeFinding()], judged: ALL_JUDGED, now: at(0) };
+    await recordFindings({ pool: db.pool, settings: reminded }, input);
+    await remind(1_800);
+    now = 1_800;
+    await deliver();
+    expect(types()).toEqual(["incident.opened", "incident.reminded"]);
+    expect(hook.deliveries[1]?.body).toMatchObject({
+      data: { actor: "tallyd", changes: [], incident: { id: await firstId() } },
+    });
+    const findings = [makeFinding(), ...Array.from({ length: 12 }, (_, n) => makeNumbered(n))];
+    await recordFindings({ pool: db.pool, settings: reminded }, { ...input, findings });
+    hook.clear();
+    await remind(9_000);
+    now = 9_000;
+    await deliver();
+    expect(types()).toEqual(["incidents.digest", "incidents.digest"]);
+    expect(hook.deliveries[1]?.body).toMatchObject({ data: { kind: "reminders", total: 13 } });
+    expect(await waiting("pagerduty")).toHaveLength(2);
   });
 
   test("behavior: killed between sending and marking, it comes again with the same id", async () => {

@@ -78,6 +78,27 @@ describe("when", () => {
 });
 
 describe("what", () => {
+  it("default: a webhook gets the facts, in the shape of the report", async () => {
+    await known("2026-06-01");
+    const webhook = { url: "http://127.0.0.1:1/", secrets: [] };
+    const settings = { ...stage.settings, timeZone: "UTC", digestAt: "09:00", webhook };
+    await tellDay({ pool: stage.pool, settings }, new Date("2026-06-02T09:00:00Z"));
+    const found = await stage.pool.query<{ payload: { readonly event?: unknown } }>(
+      "select payload from tallyd.outbox where channel = 'webhook'",
+    );
+    expect(found.rows.map((row) => row.payload.event)).toMatchObject([
+      {
+        type: "digest.daily",
+        timestamp: "2026-06-02T09:00:00.000Z",
+        data: {
+          allClear: false,
+          title: expect.stringMatching(/^2026-06-01: NOT everything was read/) as string,
+          report: { complete: false, range: { from: "2026-06-01T00:00:00.000Z" } },
+        },
+      },
+    ]);
+  });
+
   it("behavior: what was not read is said first, and it is not all clear", async () => {
     await known("2026-06-01");
     await tell("2026-06-02T09:00:00Z");
