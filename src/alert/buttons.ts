@@ -14,11 +14,16 @@ const ID_PREFIX = "tallyd_";
 // `tallyd_close_double`: what is left after a click has to be labelled without the incident.
 const DOUBLE_SUFFIX = "_double";
 
+/** What a button is about. */
+export interface Pressable {
+  readonly id: string;
+  readonly isDouble: boolean;
+  /** When the facts were so that the message shows; `null`: not known. */
+  readonly seenAt: Date | null;
+}
+
 /** The buttons for an incident; `actions`: those that still make sense. */
-export function actionsBlock(
-  incident: { readonly id: string; readonly isDouble: boolean },
-  actions: readonly ButtonAction[],
-): ActionsBlock {
+export function actionsBlock(incident: Pressable, actions: readonly ButtonAction[]): ActionsBlock {
   const elements = actions.map((action) => buttonOf(incident, action));
   return { type: "actions", block_id: BUTTONS_BLOCK_ID, elements };
 }
@@ -29,17 +34,29 @@ export function actionOf(actionId: string): ButtonAction | null {
   return BUTTON_ACTIONS.find((action) => name === `${ID_PREFIX}${action}`) ?? null;
 }
 
+// An id, and since it is written the time of the facts in milliseconds.
+const VALUE = /^(inc_[0-9a-f]{12})(?:@(\d{1,15}))?$/;
+
+function valueOf({ id, seenAt }: Pressable): string {
+  return seenAt === null ? id : `${id}@${String(seenAt.getTime())}`;
+}
+
+/** What a button's value says; `null`: it is none of ours. */
+export function readValue(value: string): Pick<Pressable, "id" | "seenAt"> | null {
+  const [, id, ms] = VALUE.exec(value) ?? [];
+  if (id === undefined) return null;
+  return { id, seenAt: ms === undefined ? null : new Date(Number(ms)) };
+}
+
 /** Is the click on a button of a double charge? */
 export function isDoubleAction(actionId: string): boolean {
   return actionId.endsWith(DOUBLE_SUFFIX);
 }
 
-function buttonOf(
-  { id, isDouble }: { readonly id: string; readonly isDouble: boolean },
-  action: ButtonAction,
-): Button {
+function buttonOf(incident: Pressable, action: ButtonAction): Button {
+  const { isDouble } = incident;
   const actionId = `${ID_PREFIX}${action}${isDouble ? DOUBLE_SUFFIX : ""}`;
-  const head = { type: "button", action_id: actionId, value: id } as const;
+  const head = { type: "button", action_id: actionId, value: valueOf(incident) } as const;
   switch (action) {
     case "ack":
       return { ...head, text: plain("Acknowledge") };

@@ -180,8 +180,9 @@ function commandsOf(incident: Incident): readonly string[] {
   return [`tallyd incidents show ${incident.id}`, ...explain];
 }
 
-function buttonsPart({ id, code }: Incident): Part {
-  const block = actionsBlock({ id, isDouble: code === "double_charge" }, BUTTON_ACTIONS);
+function buttonsPart({ id, code, lastSeen }: Incident): Part {
+  const about = { id, isDouble: code === "double_charge", seenAt: lastSeen };
+  const block = actionsBlock(about, BUTTON_ACTIONS);
   return { kind: "buttons", block };
 }
 

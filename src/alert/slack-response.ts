@@ -1,5 +1,5 @@
 /** What Slack's `response_url` is told: the message and what a click did, or why it did nothing. */
-import type { ButtonAction } from "./buttons.ts";
+import type { ButtonAction, Pressable } from "./buttons.ts";
 import { BUTTONS_BLOCK_ID, BUTTON_ACTIONS, actionsBlock } from "./buttons.ts";
 import { BLOCKS_MAX } from "./document.ts";
 import { post } from "./post.ts";
@@ -38,22 +38,21 @@ export function mayAnswer(url: string, origins: readonly string[]): boolean {
 export function doneMessage(
   click: {
     readonly action: ButtonAction;
-    readonly incidentId: string;
-    readonly isDouble: boolean;
+    readonly incident: Pressable;
     readonly userId: string;
     readonly blocks: readonly Block[];
   },
   at: Date,
 ): Block {
-  const { action, incidentId: id, isDouble, userId } = click;
+  const { action, incident, userId } = click;
   const left = BUTTON_ACTIONS.slice(BUTTON_ACTIONS.indexOf(action) + 1);
   const time = `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`;
-  const words = action === "close" && isDouble ? "Closed as not a duplicate" : DONE[action];
+  const words =
+    action === "close" && incident.isDouble ? "Closed as not a duplicate" : DONE[action];
   // An id is a mention that Slack shows as a name; tallyd never learns that.
   const text = `${words} by <@${userId}>, ${time}`;
   const context: Block = { type: "context", elements: [{ type: "mrkdwn", text }] };
-  const buttons: readonly Block[] =
-    left.length === 0 ? [] : [{ ...actionsBlock({ id, isDouble }, left) }];
+  const buttons: readonly Block[] = left.length === 0 ? [] : [{ ...actionsBlock(incident, left) }];
   const rest = click.blocks.filter((block) => block["block_id"] !== BUTTONS_BLOCK_ID);
   const kept = rest.slice(0, BLOCKS_MAX - 1 - buttons.length);
   return { replace_original: true, text: words, blocks: [...kept, context, ...buttons] };

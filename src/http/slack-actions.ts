@@ -97,7 +97,8 @@ async function carryOut(deps: SlackActions, click: Click, mark: string): Promise
   try {
     const now = await deps.now();
     const actor = `slack:${click.userId}`;
-    const act = { id: click.incidentId, actor, note: null, now, mark, programs };
+    const { id, seenAt } = click.incident;
+    const act = { id, actor, note: null, now, mark, seenAt, programs };
     if (click.action === "ack") await acknowledge(pool, act);
     else if (click.action === "close") await closeByPerson(pool, act);
     else await mute(pool, { ...act, until: addMs(now, BUTTON_MUTE_MS) });

@@ -1,14 +1,13 @@
 /** The click on a button as Slack tells of it: "block_actions payload" of Slack's reference. */
 import { z } from "zod";
 
-import type { ButtonAction } from "../alert/buttons.ts";
-import { actionOf, isDoubleAction } from "../alert/buttons.ts";
+import type { ButtonAction, Pressable } from "../alert/buttons.ts";
+import { actionOf, isDoubleAction, readValue } from "../alert/buttons.ts";
 
 /** A click on a button of ours. */
 export interface Click {
   readonly action: ButtonAction;
-  readonly incidentId: string;
-  readonly isDouble: boolean;
+  readonly incident: Pressable;
   /** Slack's id of the person; never a name. */
   readonly userId: string;
   /** Where the message can be changed; `null`: nowhere. Not checked yet. */
@@ -19,7 +18,6 @@ export interface Click {
 
 // Far above any Slack id; a longer one does not fit into `actor`.
 const USER_ID = /^[A-Z0-9]{2,32}$/;
-const INCIDENT_ID = /^inc_[0-9a-f]{12}$/;
 
 const clickShape = z.object({
   type: z.literal("block_actions"),
@@ -38,10 +36,11 @@ export function readClick(rawBody: Buffer): Click | null {
   // One click is one action: Slack sends a list for the sake of other elements.
   const [pressed] = actions;
   const action = pressed === undefined ? null : actionOf(pressed.action_id);
-  const incidentId = pressed?.value ?? "";
-  if (pressed === undefined || action === null || !INCIDENT_ID.test(incidentId)) return null;
+  const about = readValue(pressed?.value ?? "");
+  if (pressed === undefined || action === null || about === null) return null;
   return {
-    ...{ action, incidentId, isDouble: isDoubleAction(pressed.action_id), userId: user.id },
+    ...{ action, userId: user.id },
+    incident: { ...about, isDouble: isDoubleAction(pressed.action_id) },
     responseUrl: responseUrl ?? null,
     blocks: message?.blocks ?? [],
   };

@@ -1,15 +1,18 @@
 /** What a person does to an incident: acknowledge, mute, close, and take that back. */
 import type { Pool, PoolClient } from "pg";
 
+import type { PersonStep } from "../alert/act-document.ts";
 import { clip } from "../alert/text.ts";
 import { RequestError } from "../core/errors.ts";
 import type { Incident, IncidentStatus } from "../core/incident.ts";
 import { verdictOf } from "../core/incident.ts";
 import { addEntries, failedRefundsOf, lockIncident, saveIncidents } from "../store/incidents.ts";
 import { withTx } from "../store/tx.ts";
-import { hasMark } from "../store/incident-list.ts";
+import { hasMark, worseSince } from "../store/incident-list.ts";
 import { remindLater } from "./remind.ts";
-import type { PersonStep, ProgramSettings } from "./tell-programs.ts";
+import type { PeopleSettings } from "./tell-people.ts";
+import { tellPeopleOfAct } from "./tell-people.ts";
+import type { ProgramSettings } from "./tell-programs.ts";
 import { tellProgramsOfAct } from "./tell-programs.ts";
 
 /** Who acts on which incident, and why. */
@@ -21,13 +24,18 @@ export interface Act {
   readonly now: Date;
   /** Of a request that may come again: an act with a mark that is known changes nothing. */
   readonly mark?: string;
+  /** When the facts were so that the person saw; left out or `null`: they are those of now. */
+  readonly seenAt?: Date | null;
   /** Programs that are told of it; left out: none. */
   readonly programs?: ProgramSettings;
+  /** Left out: people see it themselves, where it was done. */
+  readonly people?: PeopleSettings;
 }
 
 // The CHECKs of tallyd.incident_entry.
 const ACTOR_CHARS_MAX = 128;
 const NOTE_CHARS_MAX = 4_000;
+const WORSE_CHARS_MAX = 300;
 
 /** Marks an incident as seen. Throws `RequestError` when there is none, or it is closed. */
 export async function acknowledge(pool: Pool, act: Act): Promise<Incident> {
@@ -106,18 +114,23 @@ export async function reopenByPerson(
   });
 }
 
-/** Runs `work` unless the same request was carried out before. */
+/** Runs `work` unless the same request was carried out before, or it is about facts of the past. */
 async function withLock(
   pool: Pool,
-  { id, mark }: Act,
+  { id, mark, seenAt }: Act,
   work: (tx: PoolClient) => Promise<Incident>,
 ): Promise<Incident> {
   return withTx(pool, async (tx) => {
-    if (mark === undefined) return work(tx);
     // Under the lock, so that of two at once the second sees the first one's line.
     const incident = await lockIncident(tx, id);
-    if (incident !== null && (await hasMark(tx, id, mark))) return incident;
-    return work(tx);
+    if (incident === null) return work(tx);
+    if (mark !== undefined && (await hasMark(tx, id, mark))) return incident;
+    // A word about two charges is none about the third that came since.
+    const worse = seenAt instanceof Date ? await worseSince(tx, id, seenAt) : [];
+    if (worse.length === 0) return work(tx);
+    const what = clip(worse.join("; "), WORSE_CHARS_MAX);
+    const hint = `look at its newest message, or at \`tallyd incidents show ${id}\``;
+    throw new RequestError("not_possible", `incident ${id} got worse since (${what}): ${hint}`, []);
   });
 }
 
@@ -159,9 +172,9 @@ async function keep(
   const note = act.note === null ? null : fit(act.note, NOTE_CHARS_MAX);
   await saveIncidents(tx, [after]);
   await addEntries(tx, [{ incidentId: after.id, step, actor, note, evidence }], act.now);
-  if (act.programs !== undefined) {
-    await tellProgramsOfAct(tx, act.programs, { after, step, actor, note, now: act.now });
-  }
+  const told = { after, step, actor, note, now: act.now };
+  if (act.programs !== undefined) await tellProgramsOfAct(tx, act.programs, told);
+  if (act.people !== undefined) await tellPeopleOfAct(tx, act.people, told);
   return after;
 }
 

@@ -1,6 +1,7 @@
 /** Puts what programs are told into the outbox, in the transaction of the incidents. */
 import type { PoolClient } from "pg";
 
+import type { PersonStep } from "../alert/act-document.ts";
 import { enqueueDigest } from "../alert/enqueue.ts";
 import { incidentUrl } from "../alert/message.ts";
 import type { Payload } from "../alert/payload.ts";
@@ -23,9 +24,6 @@ import { presentIncident } from "./present.ts";
 
 /** What the settings say about programs. */
 export type ProgramSettings = Pick<Settings, "webhook" | "pagerDuty" | "publicUrl">;
-
-/** A step of an incident's life that a person made. */
-export type PersonStep = "acknowledged" | "muted" | "unmuted" | "closed" | "reopened";
 
 /** Tells programs of the steps of one run. */
 export async function tellPrograms(

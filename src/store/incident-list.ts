@@ -107,6 +107,22 @@ export async function hasMark(db: Db, id: string, mark: string): Promise<boolean
   return found.rows.length > 0;
 }
 
+/** What got worse about an incident after a time, in words, oldest first. */
+export async function worseSince(db: Db, id: string, since: Date): Promise<readonly string[]> {
+  const found = await db.query<{ words: string }>(
+    `select w.words
+       from tallyd.incident_entry e
+      cross join lateral jsonb_array_elements_text(e.evidence -> 'changes')
+                 with ordinality as w (words, place)
+      where e.incident_id = $1
+        and e.at > $2
+        and e.step in ('worsened', 'reopened', 'opened')
+      order by e.entry_id, w.place`,
+    [id, since],
+  );
+  return found.rows.map((row) => row.words);
+}
+
 /**
  * How many incidents make exit code 3 (README.md, outside contract): open or acknowledged ones of
  * severity

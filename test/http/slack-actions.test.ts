@@ -9,6 +9,7 @@ import { deliverDue } from "../../src/alert/deliver.ts";
 import { createSlackSend } from "../../src/alert/slack.ts";
 import { mayAnswer, responseOrigins } from "../../src/alert/slack-response.ts";
 import { silentLog } from "../../src/core/log.ts";
+import type { Finding } from "../../src/core/finding.ts";
 import type { Log } from "../../src/core/log.ts";
 import { startWebhookServer } from "../../src/http/webhook-server.ts";
 import type { WebhookServer } from "../../src/http/webhook-server.ts";
@@ -79,12 +80,15 @@ interface Block {
 }
 
 /** A double charge as it stands in the channel. */
-async function told(change: { readonly buttons?: boolean } = {}): Promise<readonly Block[]> {
+async function told(
+  change: { readonly buttons?: boolean; readonly finding?: Finding } = {},
+): Promise<readonly Block[]> {
   const settings = {
     ...{ slackWebhookUrl: slack.webhookUrl, slackCriticalWebhookUrl: null, publicUrl: null },
     slackSigningSecret: change.buttons === false ? null : SECRET,
   };
-  const input = { findings: [makeFinding()], judged: ALL_JUDGED, now: at(now) };
+  const findings = [change.finding ?? makeFinding()];
+  const input = { findings, judged: ALL_JUDGED, now: at(now) };
   await recordFindings({ pool: db.pool, settings }, input);
   const hooks = { slack: createSlackSend(slack.webhookUrl), slackCritical: null };
   const deps = { pool: db.pool, now: () => Promise.resolve(at(now)), log: silentLog, paceMs: 1 };
@@ -204,6 +208,44 @@ describe("buttons", () => {
       ...{ response_type: "ephemeral", replace_original: false },
       text: expect.stringContaining("is closed") as string,
     });
+    expect((await incident()).status).toBe("closed");
+  });
+});
+
+describe("a message that facts have left behind", () => {
+  const THIRD = makeFinding({ charges: ["ch_1", "ch_2", "ch_3"], amountAtRisk: 2500n });
+
+  test.each(["Acknowledge", "Mute 24 h", "Not a duplicate"])(
+    "behavior: %s under an old message says nothing about a third charge",
+    async (label) => {
+      const old = await told();
+      now += 10;
+      const blocks = await told({ finding: THIRD });
+      await click(onButton(old, label));
+      expect(await answered()).toMatchObject({
+        response_type: "ephemeral",
+        text: expect.stringMatching(/got worse since \(one more: ch_3;.*newest message/) as string,
+      });
+      expect((await incident()).status).toBe("open");
+      await click(onButton(blocks, label));
+      expect((await incident()).status).not.toBe("open");
+    },
+  );
+
+  test("behavior: what stays as it is may be answered late, also under a changed message", async () => {
+    const old = await told();
+    now += 3_600;
+    await told();
+    await click(onButton(old, "Acknowledge"));
+    const after = (await answered())["blocks"] as readonly Block[];
+    await click(onButton(after, "Not a duplicate"));
+    expect((await incident()).status).toBe("closed");
+  });
+
+  test("behavior: a button of an earlier version still works", async () => {
+    const blocks = await told();
+    const value = (await incident()).id;
+    await click(onButton(blocks, "Not a duplicate", { value }));
     expect((await incident()).status).toBe("closed");
   });
 });

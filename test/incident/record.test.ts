@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Finding } from "../../src/core/finding.ts";
 import { incidentId } from "../../src/core/incident.ts";
 import type { Judged } from "../../src/detect/diff.ts";
-import { acknowledge, closeByPerson, mute } from "../../src/incident/act.ts";
+import { acknowledge, closeByPerson, mute, reopenByPerson } from "../../src/incident/act.ts";
 import { listIncidents, showIncident } from "../../src/incident/present.ts";
 import type { Recorded } from "../../src/incident/record.ts";
 import { recordFindings } from "../../src/incident/record.ts";
@@ -330,6 +330,40 @@ describe("people", () => {
       ["muted", "sam", null],
       ["closed", "sam", "not a duplicate"],
     ]);
+  });
+
+  test("behavior: what was done elsewhere than in Slack is told there, of criticals", async () => {
+    await run([makeFinding()], 0);
+    await acknowledge(db.pool, { ...person(1, "looking <!channel>"), people: settings });
+    await mute(db.pool, { ...person(2), until: at(3_600), people: settings });
+    await closeByPerson(db.pool, { ...person(3, "two cards"), people: settings });
+    await reopenByPerson(db.pool, { ...person(4), people: settings });
+    const texts = (await outbox()).slice(1).map((row) => row.text.split("\n").slice(0, 2));
+    expect(texts).toEqual([
+      ["Acknowledged: double charge, 12.50 USD at risk", "By sam: looking <!channel>"],
+      ["Muted until 2026-03-02 11:00 UTC: double charge, 12.50 USD at risk", "By sam."],
+      ["Closed as not a duplicate: double charge, 12.50 USD at risk", "By sam: two cards"],
+      ["Open again: double charge, 12.50 USD at risk", "By sam."],
+    ]);
+    const quiet = makeNumbered(1, { severity: "warning" });
+    await run([makeFinding(), quiet], 5);
+    const id = incidentId(quiet.code, quiet.subject);
+    await closeByPerson(db.pool, { ...person(6), id, people: settings });
+    expect(await kinds()).toEqual(["opened", ...Array<string>(4).fill("by_person"), "opened"]);
+  });
+
+  test("behavior: a script that closes hundreds is no storm", async () => {
+    const many = Array.from({ length: 100 }, (_, index) => makeNumbered(index));
+    await run(many, 0);
+    await deliver(0);
+    for (const { code, subject } of many) {
+      const act = { ...person(1), id: incidentId(code, subject), people: settings };
+      await closeByPerson(db.pool, act);
+    }
+    const rows = await outbox();
+    expect(rows.filter((row) => row.kind === "by_person")).toHaveLength(30);
+    expect(rows).toHaveLength(32);
+    expect(rows.at(-1)?.text).toContain("70 incidents are over");
   });
 
   test("behavior: a person's close ends with a third charge", async () => {

@@ -138,6 +138,7 @@ async function act(
     note: typeof note === "string" ? note : null,
     now,
     programs: settings,
+    people: settings,
   };
   const deeds = {
     ack: () => acknowledge(pool, deed),
