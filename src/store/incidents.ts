@@ -95,8 +95,14 @@ export async function loadByCharges(
       where i.id in (
               select c.id
                 from unnest($1::text[]) as n (charge)
-                -- One index probe per charge: an overlap of two long lists compares all with all.
-                join tallyd.incident c on c.charges @> array[n.charge]
+                -- One index probe per charge, whatever the planner takes the size of the table for:
+                -- by code, or as an overlap of two long lists, all is compared with all.
+               cross join lateral (
+                       select a.id, a.code, a.status, a.closed_by
+                         from tallyd.incident a
+                        where a.charges @> array[n.charge]
+                       offset 0
+                     ) c
                where c.code = any ($2::text[])
                  and (c.status <> 'closed' or c.closed_by = 'person'))
       order by i.id
