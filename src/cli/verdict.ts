@@ -1,7 +1,7 @@
 /** The exit code of a command that looked at everything. */
 import type { StepFailure } from "../daemon/steps.ts";
 import type { Tallyd } from "../daemon/tallyd.ts";
-import { countAlarming } from "../store/incident-list.ts";
+import { countAlarming, isBlindness, openSight } from "../store/incident-list.ts";
 import { EXIT } from "./command.ts";
 import type { ExitCode } from "./command.ts";
 
@@ -13,17 +13,22 @@ export interface Verdict {
   readonly lines: readonly string[];
 }
 
-/** Unread sources win over open incidents (README.md, outside contract). */
+/** Unread sources and open gaps of coverage win over open incidents (README.md, outside contract). */
 export async function verdictOf(
-  tallyd: Tallyd,
+  tallyd: Pick<Tallyd, "pool" | "now">,
   failures: readonly StepFailure[],
 ): Promise<Verdict> {
-  const open = await countAlarming(tallyd.pool, await tallyd.now());
+  const now = await tallyd.now();
+  const open = await countAlarming(tallyd.pool, now);
+  // What was read in this pass may leave out what could never be: a hole, a stopped chain.
+  const gaps = (await openSight(tallyd.pool, now)).filter(isBlindness);
   const lines = [
     openText(open),
     ...failures.map(({ source, scope, message }) => `NOT READ ${source} of ${scope}: ${message}`),
+    ...gaps.map(({ id, summary }) => `NOT SEEN ${summary}: see tallyd incidents show ${id}`),
   ];
-  if (failures.length > 0) return { exitCode: EXIT.unreadable, open, lines };
+  const blind = failures.length > 0 || gaps.length > 0;
+  if (blind) return { exitCode: EXIT.unreadable, open, lines };
   return { exitCode: open > 0 ? EXIT.incidents : EXIT.ok, open, lines };
 }
 

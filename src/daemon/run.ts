@@ -21,6 +21,7 @@ import type { Scheduler } from "../scheduler/scheduler.ts";
 import { remarksFor } from "../sources/local/remarks.ts";
 import type { ShapeRemark } from "../sources/local/shape.ts";
 import { blindSources } from "../store/blind-sources.ts";
+import { openSight } from "../store/incident-list.ts";
 import { schemaState } from "../store/migrate.ts";
 import { packageSqlDir, readMigrations } from "../store/sql-files.ts";
 import { passFaults } from "./complete-pass.ts";
@@ -159,6 +160,7 @@ async function assemble(tallyd: Tallyd, pipeline: Pipeline, version: string): Pr
       schema: async () => ({ current: (await schemaState(pool)).current, known }),
       pipelineFaults: pipeline.faults,
       blindSources: blind,
+      sight: async () => openSight(pool, await tallyd.now()),
       unhealthyJobs,
       wayFaults: async () => {
         const now = await tallyd.now();

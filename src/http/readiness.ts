@@ -5,10 +5,13 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/message.ts";
 import type { UnhealthyJob } from "../scheduler/health.ts";
 import type { BlindSource } from "../store/blind-sources.ts";
+import type { SightRow } from "../store/incident-list.ts";
+import { isBlindness } from "../store/incident-list.ts";
 
 /** One check. */
 export interface Check {
-  readonly name: "database" | "migrations" | "pipeline" | "sources" | "jobs" | "alerts";
+  readonly name:
+    "database" | "migrations" | "pipeline" | "sources" | "coverage" | "jobs" | "alerts";
   readonly ok: boolean;
   /** For people; says what is wrong when it is. */
   readonly reason: string;
@@ -27,6 +30,8 @@ export interface ReadinessDeps {
   /** Faults of the fast path on this replica; empty: it is fine. */
   readonly pipelineFaults: () => readonly string[];
   readonly blindSources: () => Promise<readonly BlindSource[]>;
+  /** Open findings about tallyd's own sight. */
+  readonly sight: () => Promise<readonly SightRow[]>;
   readonly unhealthyJobs: () => Promise<readonly UnhealthyJob[]>;
   /** Ways out that are gone or take nothing, in words. */
   readonly wayFaults: () => Promise<readonly string[]>;
@@ -55,6 +60,13 @@ export async function readiness(deps: ReadinessDeps): Promise<Readiness> {
       faults: (await deps.blindSources()).map(blindText),
       fine: "every source was read in time",
     })),
+    check("coverage", async () => {
+      const open = await deps.sight();
+      const words = ({ id, summary }: SightRow): string => `${id}: ${summary}`;
+      const others = open.filter((row) => !isBlindness(row)).map(words);
+      const fine = others.length === 0 ? "" : `; settings: ${others.join("; ")}`;
+      return { faults: open.filter(isBlindness).map(words), fine: `nothing is missing${fine}` };
+    }),
     check("jobs", async () => ({
       faults: (await deps.unhealthyJobs()).map(jobText),
       fine: "every job finishes",

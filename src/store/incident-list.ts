@@ -139,3 +139,35 @@ export async function countAlarming(db: Db, now: Date): Promise<number> {
   );
   return found.rows[0]?.alarming ?? 0;
 }
+
+/** What tallyd says about its own sight: an open finding about sources or settings. */
+export interface SightRow {
+  readonly id: string;
+  readonly code: "coverage_gap" | "config_error";
+  readonly severity: Severity;
+  readonly summary: string;
+}
+
+// A page of health is read by people; `tallyd incidents list` has them all.
+const SIGHT_MAX = 20;
+
+/** Open or acknowledged findings about tallyd's sight, the worst first; one that is muted is known. */
+export async function openSight(db: Db, now: Date): Promise<readonly SightRow[]> {
+  const found = await db.query<SightRow>(
+    `select i.id, i.code, i.severity, i.summary
+       from tallyd.incident i
+      where i.code in ('coverage_gap', 'config_error')
+        and i.severity in ('warning', 'critical')
+        and i.status <> 'closed'
+        and (i.status in ('open', 'acknowledged') or i.muted_until <= $1)
+      order by i.severity, i.code desc, i.id
+      limit $2`,
+    [now, SIGHT_MAX],
+  );
+  return found.rows;
+}
+
+/** Is it blindness, so that health is unknown? Settings that are wrong are open incidents alone. */
+export function isBlindness({ code, severity }: SightRow): boolean {
+  return code === "coverage_gap" && severity === "critical";
+}

@@ -154,6 +154,19 @@ describe("the daemon", () => {
       ),
     ).toContain("audit failed: boom");
     await stage.pool.query("delete from tallyd.job_run where error = 'boom'");
+    expect(
+      await faultsAfter(
+        `insert into tallyd.incident (id, code, subject, severity, status, first_seen, last_seen,
+                                      summary, advice)
+         values ('inc_0', 'coverage_gap', 'hole:x', 'critical', 'open', now(), now(), 'A hole', '-'),
+                ('inc_1', 'config_error', 'skew', 'warning', 'open', now(), now(), 'A clock', '-')`,
+      ),
+    ).toBe("coverage: inc_0: A hole");
+    await stage.pool.query("update tallyd.incident set status = 'muted' where id = 'inc_0'");
+    const { ready, checks } = await deps.readiness();
+    expect(ready).toBe(true);
+    expect(checks.find(({ name }) => name === "coverage")?.reason).toContain("inc_1: A clock");
+    await stage.pool.query("delete from tallyd.incident");
     const later = { ...deps, startedAt: new Date(Date.now() + 3_600_000) };
     expect((await passFaults(later)).join()).toContain("judge-sources has not finished since");
     const idle = { runs: 0, failures: 0, failuresInRow: 0, lastOkAt: null, lastError: null };
