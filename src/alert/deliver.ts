@@ -13,6 +13,7 @@ import { forgetHook, markHookOk, markHookPaused, readHook, readHooks } from "../
 import type { HookErrorCode, HookRow } from "../store/hooks.ts";
 import type { ClaimedMessage, Fate } from "../store/outbox.ts";
 import { NEVER, claimNext, hasDue, settle } from "../store/outbox.ts";
+import { copyMessage, moveWaiting } from "../store/outbox-merge.ts";
 import { asOnlySender } from "../store/sender-lock.ts";
 import { gatherBacklog } from "./backlog.ts";
 import type { Payload } from "./payload.ts";
@@ -91,7 +92,10 @@ async function deliverChannel(
   const hook = await hookOf(deps, channel, way);
   const start = await deps.now();
   const done = { sent: 0, failed: 0 };
-  if (isPaused(hook, start, options)) return done;
+  if (isPaused(hook, start, options)) {
+    if (hook?.lastErrorCode === "dead") await detour(deps, channel, hook.lastError ?? "");
+    return done;
+  }
   const healthy = (hook?.failingSince ?? null) === null;
   if (isForPeople(channel)) await gatherBacklog(deps.pool, { channel, now: start, healthy });
   const paceMs = way.send === null ? 0 : (deps.paceMs ?? way.paceMs);
@@ -128,6 +132,23 @@ function isPaused(hook: HookRow | null, now: Date, options: DeliverOptions): boo
   if (hook === null || hook.pausedUntil === null || hook.pausedUntil <= now) return false;
   // A restart may have brought a new address; what the other side asked for holds all the same.
   return options.afterStart !== true || hook.lastErrorCode === "rate_limit";
+}
+
+/**
+ * What waits for a hook for criticals that is gone goes where the others go: somebody reads that.
+ * `tried` stays as well, to find out when there is a hook again.
+ */
+async function detour(
+  { pool, hooks, log }: DeliverDeps,
+  from: AnyChannel,
+  reason: string,
+  tried?: ClaimedMessage,
+): Promise<void> {
+  if (from !== "slack_critical" || hooks.slack === null) return;
+  const isFirst = tried !== undefined && tried.lastError !== reason;
+  if (isFirst) await copyMessage(pool, tried.messageId, "slack");
+  const moved = await moveWaiting(pool, { from, to: "slack", except: reason });
+  if (isFirst || moved > 0) log.warn("criticals go to the other Slack hook: theirs is dead");
 }
 
 /** False: the wait was cut short by the signal. */
@@ -173,6 +194,7 @@ async function deliverOne(deps: DeliverDeps, sending: Sending): Promise<"sent" |
     return "next";
   }
   await putOff(deps, sending, outcome, at);
+  if (outcome.kind === "dead") await detour(deps, channel, outcome.reason, message);
   return "stop";
 }
 

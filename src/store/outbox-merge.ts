@@ -1,8 +1,9 @@
-/** Messages of `tallyd.outbox` that another one tells instead: digests, and newer words. */
+/** Messages of `tallyd.outbox` that are told otherwise: by a digest, a newer word, another way. */
 import type { PoolClient } from "pg";
 
 import type { ClaimedMessage } from "./outbox.ts";
 import { ABOUT_COLUMNS } from "./outbox.ts";
+import type { Db } from "./pool.ts";
 
 /**
  * Waiting messages of a channel made before `before`, oldest first and locked, with those that may
@@ -51,6 +52,38 @@ export async function dropOutdated(
         and (status = 'uncertain' or due_at > $4)
         and message_id < $3`,
     [about.channel, about.incidentIds, about.into, about.now],
+  );
+}
+
+/** Sends what waits for a channel by another one instead; gives their number. */
+export async function moveWaiting(
+  db: Db,
+  way: {
+    readonly from: string;
+    readonly to: string;
+    /** Messages with this last error stay. */
+    readonly except: string;
+  },
+): Promise<number> {
+  const moved = await db.query(
+    `update tallyd.outbox
+        set channel = $2
+      where channel = $1
+        and status in ('pending', 'uncertain')
+        and last_error is distinct from $3`,
+    [way.from, way.to, way.except],
+  );
+  return moved.rowCount ?? 0;
+}
+
+/** Sends a message by another channel too. */
+export async function copyMessage(db: Db, messageId: bigint, to: string): Promise<void> {
+  await db.query(
+    `insert into tallyd.outbox (incident_id, channel, kind, severity, payload, created_at, due_at)
+     select o.incident_id, $2, o.kind, o.severity, o.payload, o.created_at, o.due_at
+       from tallyd.outbox o
+      where o.message_id = $1`,
+    [messageId, to],
   );
 }
 

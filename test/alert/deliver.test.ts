@@ -338,6 +338,35 @@ describe("trouble with Slack (B41)", () => {
     },
   );
 
+  test("behavior: criticals whose hook is dead go by the other one", async () => {
+    const gone = await startSlackSandbox();
+    gone.control.mode = "no_service_404";
+    const hooks = { ...deps().hooks, slackCritical: createSlackSend(gone.webhookUrl) };
+    const settings = { slackWebhookUrl: "a", slackCriticalWebhookUrl: "b", publicUrl: null };
+    const input = { findings: numbered(1, 2), judged: ALL_JUDGED, now: at(0) };
+    await recordFindings({ pool: db.pool, settings }, input);
+    await deliver({}, { hooks });
+    await deliver({}, { hooks });
+    expect(slack.control.messages).toHaveLength(2);
+    const [health] = (await hookHealth(db.pool, at(0))).filter((one) => one.state === "dead");
+    expect(health).toMatchObject({ channel: "slack_critical", waiting: 1 });
+    // The one that stays asks the dead hook again when its pause is over.
+    await recordFindings({ pool: db.pool, settings }, { ...input, findings: numbered(1, 3) });
+    await deliver({}, { hooks });
+    await deliver({}, { hooks });
+    expect(slack.control.messages).toHaveLength(3);
+    now = 660;
+    await deliver({}, { hooks });
+    await deliver({}, { hooks });
+    expect(slack.control.messages).toHaveLength(3);
+    gone.control.mode = "ok";
+    await deliver({ afterStart: true }, { hooks });
+    expect(gone.control.messages).toHaveLength(1);
+    expect(slack.control.messages).toHaveLength(3);
+    expect((await hookHealth(db.pool, at(now))).map((one) => one.state)).toEqual(["ok", "ok"]);
+    await gone.close();
+  });
+
   test("behavior: a hook out of reach keeps its messages and is a finding", async () => {
     await record([makeFinding()]);
     const closed = await startSlackSandbox();
