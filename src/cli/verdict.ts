@@ -13,7 +13,7 @@ export interface Verdict {
   readonly lines: readonly string[];
 }
 
-/** Unread sources and open gaps of coverage win over open incidents (README.md, outside contract). */
+/** Unread sources and open gaps win over open incidents (README.md, outside contract). */
 export async function verdictOf(
   tallyd: Pick<Tallyd, "pool" | "now">,
   failures: readonly StepFailure[],

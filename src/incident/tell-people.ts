@@ -16,8 +16,8 @@ import { hooksOf } from "./hooks-of.ts";
 export type PeopleSettings = Parameters<typeof hooksOf>[0];
 
 /**
- * Whoever heard of a critical incident hears that somebody has taken it on, quieted or closed it: two
- * people must not work on it, and a silence must not look like an end by facts.
+ * Whoever heard of a critical incident hears that somebody has taken it on, quieted or closed it:
+ * two people must not work on it, and a silence must not look like an end by facts.
  */
 export async function tellPeopleOfAct(
   tx: PoolClient,

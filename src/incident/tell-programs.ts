@@ -47,8 +47,8 @@ export async function tellPrograms(
 }
 
 /**
- * Tells the webhook of reminders, as it is told of other words. Not PagerDuty: an alert there stays,
- * and calls again by the rules of its service.
+ * Tells the webhook of reminders, as it is told of other words. Not PagerDuty: an alert there
+ * stays, and calls again by the rules of its service.
  */
 export async function tellProgramsOfReminders(
   tx: PoolClient,

@@ -151,7 +151,7 @@ export interface SightRow {
 // A page of health is read by people; `tallyd incidents list` has them all.
 const SIGHT_MAX = 20;
 
-/** Open or acknowledged findings about tallyd's sight, the worst first; one that is muted is known. */
+/** Open findings about tallyd's sight, the worst first; one that is muted is known. */
 export async function openSight(db: Db, now: Date): Promise<readonly SightRow[]> {
   const found = await db.query<SightRow>(
     `select i.id, i.code, i.severity, i.summary

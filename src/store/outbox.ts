@@ -1,5 +1,6 @@
 /**
- * The one writer of `tallyd.outbox`, with ./outbox-merge.ts. A message is enqueued in the transaction of the incident that
+ * The one writer of `tallyd.outbox`, with `./outbox-merge.ts`.
+ * A message is enqueued in the transaction of the incident that
  * caused it, and delivered by whoever holds the lock of its channel.
  */
 import type { PoolClient } from "pg";

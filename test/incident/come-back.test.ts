@@ -1,5 +1,5 @@
-// Goal: what was kept quiet (a mute, a return while flapping) is told when its time has come, without
-// a run that finds it again. Method: real PostgreSQL, times that the test gives.
+// Goal: what was kept quiet (a mute, a return while flapping) is told when its time has come,
+// without a run that finds it again. Method: real PostgreSQL, times that the test gives.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import type { Finding } from "../../src/core/finding.ts";

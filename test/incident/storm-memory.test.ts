@@ -1,6 +1,6 @@
-// Goal: a storm costs memory by the batch and not by its size, tells at most ten messages, and leaves
-// nothing out of the list. Method: 10,000 findings in the batches that the judge makes, delivered to
-// Slack's stand-in meanwhile; the heap after full collections at 2,000 and at 10,000.
+// Goal: a storm costs memory by the batch and not by its size, tells at most ten messages, and
+// leaves nothing out of the list. Method: 10,000 findings in the batches that the judge makes,
+// delivered to Slack's stand-in meanwhile; the heap after full collections at 2,000 and at 10,000.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
