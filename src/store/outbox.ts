@@ -1,7 +1,6 @@
 /**
- * The one writer of `tallyd.outbox`, with `./outbox-merge.ts`.
- * A message is enqueued in the transaction of the incident that
- * caused it, and delivered by whoever holds the lock of its channel.
+ * The one writer of `tallyd.outbox`, with `./outbox-merge.ts`. A message is enqueued in the
+ * transaction of the incident that caused it, and delivered by whoever holds its channel's lock.
  */
 import type { PoolClient } from "pg";
 
