@@ -172,6 +172,14 @@ describe("what is not there", () => {
     expect(ran.stdout).not.toContain("command line");
   });
 
+  it("error: an option that does nothing there is refused, not forgotten", async () => {
+    const ran = await world.run("incidents", "ack", "inc_x", "--for", "24h");
+    expect(ran.exitCode).toBe(2);
+    expect(ran.stdout).toContain(
+      "incidents ack: saw --for; allowed: --note, --by. --for is for mute.",
+    );
+  });
+
   it("error: an incident that is not there, or cannot be acted on", async () => {
     const shown = await world.run("incidents", "show", "inc_none");
     const acked = await world.run("incidents", "ack", "inc_none");

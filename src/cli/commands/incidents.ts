@@ -27,6 +27,16 @@ const STATUSES = ["open", "acknowledged", "muted", "closed"] as const;
 const SEVERITIES = ["info", "warning", "critical"] as const;
 const ACTIONS = ["list", "show", "ack", "mute", "close", "reopen"] as const;
 
+/** The options of each action: one that does nothing there is a slip that must be told. */
+const OPTIONS: Readonly<Record<(typeof ACTIONS)[number], readonly string[]>> = {
+  list: ["status", "code", "severity", "about", "all"],
+  show: [],
+  ack: ["note", "by"],
+  mute: ["for", "until", "note", "by"],
+  close: ["note", "by"],
+  reopen: ["note", "by"],
+};
+
 /** `tallyd incidents` */
 export const incidents: Command = {
   name: "incidents",
@@ -59,6 +69,7 @@ export const incidents: Command = {
   run: async (context) => {
     const action = oneOf(context.args[0] ?? "list", ACTIONS, "action");
     const id = context.args[1];
+    refuseOthers(action, context.flags);
     if (action === "list") {
       if (id !== undefined) throw new UsageError([`"${id}" is too much: list takes no id`]);
       const filter = filterOf(context);
@@ -70,6 +81,19 @@ export const incidents: Command = {
     return withDatabase(context, (database) => act(database, context, { action, id, until }));
   },
 };
+
+function refuseOthers(action: keyof typeof OPTIONS, flags: CommandContext["flags"]): void {
+  const known = new Set(Object.values(OPTIONS).flat());
+  const given = [...known].filter((name) => (flags[name] ?? false) !== false);
+  const faults = given
+    .filter((name) => !OPTIONS[action].includes(name))
+    .map((name) => {
+      const allowed = OPTIONS[action].map((one) => `--${one}`).join(", ") || "none";
+      const where = ACTIONS.filter((one) => OPTIONS[one].includes(name)).join(", ");
+      return `incidents ${action}: saw --${name}; allowed: ${allowed}. --${name} is for ${where}.`;
+    });
+  if (faults.length > 0) throw new UsageError(faults);
+}
 
 function oneOf<T extends string>(seen: string, allowed: readonly T[], what: string): T {
   const found = allowed.find((one) => one === seen);
