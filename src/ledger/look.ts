@@ -33,9 +33,11 @@ export async function lookUp(deps: CallDeps, intent: LedgerIntent, range: Range)
   const params = await paramsOf(deps, intent);
   const options = accountOptions(deps, intent);
   if (intent.operation === "capture") {
-    const object = await deps.stripe.paymentIntents.retrieve(targetOf(intent, params), {}, options);
+    const object = await retrieve(deps, intent, targetOf(intent, params));
     const isWaiting = textField(object, "status") === "requires_capture";
-    return isWaiting ? { kind: "absent", complete: true } : verdictOf(intent, object);
+    if (!isWaiting) return verdictOf(intent, object);
+    // Something was captured and more can be: by whom, the payment does not say.
+    return { kind: "absent", complete: (field(object, "amount_received") ?? 0) === 0 };
   }
   if (intent.operation === "refund") {
     const payment = { payment_intent: targetOf(intent, params), limit: PAGE };
@@ -56,11 +58,18 @@ export async function lookUp(deps: CallDeps, intent: LedgerIntent, range: Range)
 async function lookAtKnown(deps: CallDeps, intent: LedgerIntent): Promise<Verdict | null> {
   const { chargeId } = intent;
   if (chargeId?.startsWith("pi_") !== true) return null;
-  const options = accountOptions(deps, intent);
-  const object = await deps.stripe.paymentIntents.retrieve(chargeId, {}, options);
+  const object = await retrieve(deps, intent, chargeId);
   const verdict = verdictOf(intent, object);
   // A dead one does not rule out another that lives.
   return verdict.kind === "dead" ? null : verdict;
+}
+
+/** The payment of this id. JSON of somebody in between says nothing about it. */
+async function retrieve(deps: CallDeps, intent: LedgerIntent, id: string): Promise<StripeObject> {
+  const options = accountOptions(deps, intent);
+  const object = await deps.stripe.paymentIntents.retrieve(id, {}, options);
+  if (textField(object, "id") === id) return object;
+  throw new Error(`what was read is not ${id}`);
 }
 
 async function judge(

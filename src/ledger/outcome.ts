@@ -47,6 +47,21 @@ const KEY_IN_USE = "idempotency_key_in_use";
 const MESSAGE_MAX = 300;
 const MS_PER_SECOND = 1_000;
 
+/**
+ * What the SDK gave back. It takes any JSON without a member `error` for an answer, whatever the
+ * status: the page of a proxy in front says nothing about what ran behind it.
+ */
+export function outcomeOfAnswer(object: unknown): Outcome {
+  const id = textField(object, "id");
+  if (id !== null && textField(object, "object") !== null) {
+    return { kind: "answered", object: object as StripeObject };
+  }
+  const status = field(field(object, "lastResponse"), "statusCode");
+  const shown = typeof status === "number" ? ` ${status}` : "";
+  const reason = `the answer${shown} is no object of Stripe's, but JSON of somebody in between`;
+  return { kind: "unknown", reason, refusal: null, cause: object };
+}
+
 /** Classes what the SDK threw after so many attempts. */
 export function outcomeOf(error: unknown, attempts: number): Outcome {
   const type = textField(error, "type") ?? "";

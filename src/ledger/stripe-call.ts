@@ -3,8 +3,9 @@ import { LedgerError } from "./errors.ts";
 import type { JsonObject } from "./errors.ts";
 import type { LedgerIntent } from "./intent.ts";
 import { objectOf, textOf } from "./intent.ts";
-import { outcomeOf } from "./outcome.ts";
+import { outcomeOf, outcomeOfAnswer } from "./outcome.ts";
 import type { Outcome } from "./outcome.ts";
+import { onRequest } from "./stripe-client.ts";
 import type { StripeClient, StripeObject } from "./stripe-client.ts";
 
 /** What a call needs. */
@@ -91,6 +92,7 @@ export async function prepareCall(deps: CallDeps, intent: LedgerIntent): Promise
     case "capture": {
       // No mark of its own: the payment's metadata name the intent of the charge.
       const target = targetOf(intent, params);
+      requireWhole(intent, params);
       const body = { ...params, payment_intent: undefined, amount_to_capture: amount };
       return {
         intent,
@@ -98,6 +100,17 @@ export async function prepareCall(deps: CallDeps, intent: LedgerIntent): Promise
       };
     }
   }
+}
+
+/** Which of several captures of one payment ran cannot be read from it after a lost answer. */
+function requireWhole(intent: LedgerIntent, params: JsonObject): void {
+  if (params["final_capture"] !== false) return;
+  throw new LedgerError(
+    "invalid",
+    `${intent.intentId} has final_capture false, and one capture of a payment is allowed: leave ` +
+      "it out; nothing was sent",
+    { intentId: intent.intentId },
+  );
 }
 
 function metadataOf(deps: CallDeps, intent: LedgerIntent, params: JsonObject): JsonObject {
@@ -121,15 +134,14 @@ function minorUnits(intent: LedgerIntent): number {
 /** Sends a call, counts the SDK's attempts, and classes how it ended. */
 export async function sendCall(deps: CallDeps, call: Call, timeoutMs: number): Promise<Outcome> {
   let attempts = 0;
-  const count = (request: { readonly idempotency_key?: string }): void => {
+  const stopCounting = onRequest(deps.stripe, (request) => {
     if (request.idempotency_key === call.intent.idempotencyKey) attempts += 1;
-  };
-  deps.stripe.on("request", count);
+  });
   try {
-    return { kind: "answered", object: await call.send(timeoutMs) };
+    return outcomeOfAnswer(await call.send(timeoutMs));
   } catch (error) {
     return outcomeOf(error, attempts);
   } finally {
-    deps.stripe.off("request", count);
+    stopCounting();
   }
 }

@@ -4,6 +4,7 @@ import { LedgerError } from "./errors.ts";
 import type { JsonObject } from "./errors.ts";
 import { intentOf, quoteTable, rowColumns } from "./intent.ts";
 import type { Db, LedgerIntent, TableDeps } from "./intent.ts";
+import { field } from "./stripe-client.ts";
 
 /** Whatever holds the rows. */
 export type RowDeps = TableDeps & { readonly db: Db };
@@ -59,9 +60,46 @@ create index if not exists ${index}_updated" on ${name} (updated_at, intent_id);
 `;
 }
 
+// The statement was rolled back as a whole for the sake of another one; a few turns are enough.
+const LOST_A_RACE: ReadonlySet<unknown> = new Set(["40001", "40P01"]);
+const RACES_MAX = 5;
+// Syntax, names and rights (PostgreSQL, "Error Codes"): it will not get better by itself.
+const MISTAKE = /^(?:42|3F)/;
+
+/**
+ * Runs one statement. Throws `unknown` when the database does not answer: what it changed, or what
+ * the provider did before, is there or not, and the next call finds out.
+ */
+async function ask(
+  { db }: RowDeps,
+  intentId: string,
+  text: string,
+  values: unknown[],
+): Promise<Awaited<ReturnType<Db["query"]>>> {
+  for (let races = 0; ; races += 1) {
+    try {
+      return await db.query(text, values);
+    } catch (error) {
+      const code = field(error, "code");
+      if (LOST_A_RACE.has(code) && races < RACES_MAX) continue;
+      const message = error instanceof Error ? error.message : String(error);
+      throw new LedgerError("unknown", `${intentId}: the table could not be asked: ${message}`, {
+        intentId,
+        retryAfterMs: typeof code === "string" && MISTAKE.test(code) ? null : ASK_AGAIN_MS,
+        cause: error,
+      });
+    }
+  }
+}
+
+// A restart or a failover takes seconds.
+const ASK_AGAIN_MS = 5_000;
+
 /** The row of an intent. Throws `not_found`: a row of an open transaction is not there yet. */
 export async function readIntent(deps: RowDeps, intentId: string): Promise<LedgerIntent> {
-  const found = await deps.db.query(
+  const found = await ask(
+    deps,
+    intentId,
     `select ${rowColumns("$2")}
        from ${quoteTable(deps.table)} p
       where p.intent_id = $1`,
@@ -132,7 +170,9 @@ async function changed(
     const merged = place(JSON.stringify(change.metadata));
     sets.push(`metadata = coalesce(p.metadata, '{}') || ${merged}::jsonb,`);
   }
-  const found = await deps.db.query(
+  const found = await ask(
+    deps,
+    intent.intentId,
     `update ${quoteTable(deps.table)} as p
         set state = $3,
             ${sets.join(" ")}
@@ -164,7 +204,8 @@ async function changed(
  * is gone after a crash. Asked right after a change, when an open transaction has an id.
  */
 export async function requireCommitted(deps: RowDeps, intentId: string): Promise<void> {
-  const found = await deps.db.query("select pg_current_xact_id_if_assigned() is not null as open");
+  const text = "select pg_current_xact_id_if_assigned() is not null as open";
+  const found = await ask(deps, intentId, text, []);
   if (found.rows[0]?.["open"] !== true) return;
   throw new LedgerError(
     "invalid",

@@ -45,7 +45,7 @@ function paymentVerdict(intent: LedgerIntent, object: StripeObject, status: stri
         ? { kind: "done", object }
         : { kind: "open", object, status };
     case "requires_payment_method":
-      return field(object, "last_payment_error") === null
+      return (field(object, "last_payment_error") ?? null) === null
         ? { kind: "open", object, status }
         : { kind: "dead", object, status };
     default:

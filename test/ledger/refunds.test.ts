@@ -135,6 +135,36 @@ describe.each(["seed", "own"] as const)("on the table %s", (table) => {
     expect(await refusalOf(world.pay("c", paying))).toMatchObject({ code: "failed" });
   });
 
+  it("behavior: a payment captured in part by somebody is no proof that this one did not run", async () => {
+    const held = about({ payment_method: "pm_card_visa", capture_method: "manual" });
+    await world.mint("inv-2", held.minted);
+    const { chargeId, response } = await world.pay("inv-2", held.paying);
+    const { minted, paying } = about({ payment_intent: chargeId! });
+    await world.mint("c", { operation: "capture", ...minted });
+    world.fault({ kind: "error_before", path: "*/capture" });
+    const open = { ...response, amount: 500, amount_received: 300, amount_capturable: 200 };
+    world.stripe.control.fault({
+      kind: "respond",
+      method: "GET",
+      status: 200,
+      body: open,
+      count: 9,
+    });
+    expect(await refusalOf(world.pay("c", paying))).toMatchObject({ code: "unknown" });
+    world.advance(25 * 3_600_000);
+    expect(await refusalOf(world.pay("c", paying))).toMatchObject({ code: "unknown" });
+    expect((await world.row("c")).state).toBe("reconciling");
+  });
+
+  it("error: a capture in parts", async () => {
+    const params = { payment_intent: payment };
+    await world.mint("c", { operation: "capture", ...about(params).minted });
+    const paramsOf = () => ({ ...params, final_capture: false });
+    const refusal = await refusalOf(world.pay("c", { paramsOf }));
+    expect(refusal).toMatchObject({ code: "invalid" });
+    expect(refusal.message).toContain("final_capture");
+  });
+
   it("error: a refund of nothing", async () => {
     await world.mint("a", { operation: "refund", ...about({}).minted });
     const refusal = await refusalOf(world.pay("a", about({}).paying));
