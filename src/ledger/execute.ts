@@ -10,7 +10,7 @@ import { requireUntouched } from "./untouched.ts";
 import { LedgerError } from "./errors.ts";
 import { requireRail } from "./intent.ts";
 import type { LedgerIntent } from "./intent.ts";
-import { limitsOf } from "./limits.ts";
+import { stripeLimitsOf } from "./limits.ts";
 import type { Limits } from "./limits.ts";
 import { reconcile } from "./reconcile.ts";
 import { moveIntent, readIntent, requireCommitted } from "./table.ts";
@@ -27,7 +27,7 @@ export async function executePayment(
   intentId: string,
   options: ExecuteOptions = {},
 ): Promise<Payment> {
-  const limits = limitsOf(deps.limits);
+  const limits = stripeLimitsOf(deps.limits);
   return runTurns(intentId, options, async () => {
     const intent = await readIntent(deps, intentId);
     requireRail(intent, "stripe");

@@ -115,9 +115,18 @@ export function intentOf(row: Readonly<Record<string, unknown>>): LedgerIntent {
   };
 }
 
+function railOf(intent: LedgerIntent): string {
+  return textOf(intent.columns["rail"])?.toLowerCase() ?? "stripe";
+}
+
+/** Is it paid over x402? */
+export function isOnChain(intent: LedgerIntent): boolean {
+  return railOf(intent) === "evm";
+}
+
 /** Throws `invalid` when the intent is to be paid on another rail than this one. */
 export function requireRail(intent: LedgerIntent, rail: "stripe" | "evm"): void {
-  const said = textOf(intent.columns["rail"])?.toLowerCase() ?? "stripe";
+  const said = railOf(intent);
   if (said === rail) return;
   const how = rail === "evm" ? "payX402 pays evm" : "executePayment pays stripe";
   throw new LedgerError("invalid", `${intent.intentId} is of the rail ${said}, and ${how}`, {

@@ -13,6 +13,9 @@ const PREFIX: Readonly<Record<Operation, string>> = {
   refund: "refund",
 };
 
+/** The kinds of call. */
+export const OPERATIONS: readonly Operation[] = ["charge", "capture", "refund"];
+
 // Card numbers of the common brands, written together or in groups, and standing for themselves:
 // a time in microseconds or the digits of a UUID must not be taken for one.
 const SIXTEEN = "[2456]\\d{3}([ -]?)\\d{4}\\1\\d{4}\\1\\d{4}";
@@ -29,7 +32,7 @@ export function newKey(operation: Operation): string {
 
 /** The kind of call that a key of {@link newKey} was minted for; `null`: it does not say. */
 export function operationOfKey(key: string): Operation | null {
-  for (const operation of ["charge", "capture", "refund"] as const) {
+  for (const operation of OPERATIONS) {
     if (key.startsWith(`${PREFIX[operation]}_`)) return operation;
   }
   return null;
@@ -50,7 +53,8 @@ function faultOf(key: string, operation: Operation): string | null {
     return `has ${key.length} characters: 1 to ${KEY_LENGTH_MAX} are allowed`;
   }
   if (!/^[\x21-\x7e]+$/.test(key)) return "holds something else than visible ASCII characters";
-  if (/[^\s@]+@[^\s@]+\.[^\s@]+/.test(key)) return "holds an e-mail address: use an id instead";
+  if (/[^\s@]+(?:@|%40)[^\s@]+\.[^\s@]+/i.test(key))
+    return "holds an e-mail address: use an id instead";
   if ((key.match(CARD) ?? []).some(isCardNumber)) return "holds a card number: use an id instead";
   const said = operationOfKey(key);
   if (said !== null && said !== operation) {

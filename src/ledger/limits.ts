@@ -39,15 +39,41 @@ export const LIMITS: Limits = {
 
 // The SDK's longest pause before it tries a closed connection again.
 const SDK_PAUSE_MS = 5 * SECOND_MS;
+// Stripe's own time-out of a request.
+const PROVIDER_MS = 80 * SECOND_MS;
+// Stripe (API v1) may forget a key from this age on.
+const KEY_MS = 24 * HOUR_MS;
 
-/** The limits in force. Throws `invalid` when a look-up could overtake the call it is about. */
+/**
+ * The limits in force. Throws `invalid` on what is no time, and when a look-up could overtake the
+ * call that it is about.
+ */
 export function limitsOf(given: Partial<Limits> = {}): Limits {
   const limits = { ...LIMITS, ...given };
-  const longest = limits.holdMs + 2 * limits.timeoutMs + SDK_PAUSE_MS;
-  if (limits.inFlightMs >= longest) return limits;
-  throw new LedgerError(
-    "invalid",
-    `inFlightMs is ${limits.inFlightMs}: at least ${longest} is allowed (holdMs, two attempts of ` +
-      "timeoutMs and the pause between them), or an intent is looked up while it is being sent",
-  );
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isFinite(value) && value >= 0) continue;
+    throw refused(name, value, "a number of milliseconds, 0 or more, is allowed");
+  }
+  const { holdMs, timeoutMs, inFlightMs, settleMs } = limits;
+  const longest = holdMs + 2 * timeoutMs + SDK_PAUSE_MS;
+  const why = "or an intent is looked up while it is being sent";
+  if (inFlightMs < longest) {
+    const sum = "holdMs, two attempts of timeoutMs and the pause between them";
+    throw refused("inFlightMs", inFlightMs, `at least ${longest} is allowed (${sum}), ${why}`);
+  }
+  // An attempt that nobody waits for any more is still running at the provider.
+  if (settleMs >= PROVIDER_MS) return limits;
+  throw refused("settleMs", settleMs, `at least ${PROVIDER_MS} is allowed, ${why}`);
+}
+
+/** The limits of a payment by Stripe. Throws `invalid`, also when keys are sent after their time. */
+export function stripeLimitsOf(given?: Partial<Limits>): Limits {
+  const limits = limitsOf(given);
+  if (limits.horizonMs < KEY_MS) return limits;
+  const why = "Stripe keeps a key for 24 hours, and then the same key pays again";
+  throw refused("horizonMs", limits.horizonMs, `less than ${KEY_MS} is allowed: ${why}`);
+}
+
+function refused(name: string, value: number, rule: string): LedgerError {
+  return new LedgerError("invalid", `${name} is ${value}: ${rule}`);
 }

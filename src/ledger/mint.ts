@@ -4,7 +4,8 @@ import type { JsonObject } from "./errors.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import type { Db, LedgerIntent, Operation, TableDeps } from "./intent.ts";
 import { quoteTable } from "./intent.ts";
-import { checkedKey, newKey } from "./key.ts";
+import { checkedKey, newKey, operationOfKey } from "./key.ts";
+import { checkInput } from "./mint-input.ts";
 import { nowOf, readIntent } from "./table.ts";
 
 /** An operation that somebody wants once. */
@@ -48,7 +49,7 @@ export interface Minted {
  */
 export async function mintIntent(tx: Db, input: MintInput): Promise<Minted> {
   const operation = input.operation ?? "charge";
-  check(input);
+  checkInput(input);
   const given = input.idempotencyKey;
   const key = given === undefined ? newKey(operation) : checkedKey(given, operation);
   const values = await valuesOf(tx, input, { operation, key });
@@ -66,20 +67,6 @@ export async function mintIntent(tx: Db, input: MintInput): Promise<Minted> {
   const intent = await readMinted(tx, input);
   if (inserted.rows.length === 0) requireSame(intent, input, operation);
   return { intent, created: inserted.rows.length > 0 };
-}
-
-function check(input: MintInput): void {
-  const fault =
-    input.intentId === ""
-      ? "the intent has no id"
-      : input.accountId === ""
-        ? "the intent has no account"
-        : input.amount <= 0n
-          ? `the amount is ${input.amount}: minor units above zero are allowed`
-          : input.currency === ""
-            ? "the intent has no currency"
-            : null;
-  if (fault !== null) throw new LedgerError("invalid", `${fault}; nothing was stored`);
 }
 
 /** Values by column. Tables may lack what is optional, as long as nothing would be lost. */
@@ -110,6 +97,7 @@ async function valuesOf(
     fingerprint: fingerprintOf({ intentId: input.intentId, amount: input.amount, currency }),
   };
   const columns = await columnsOf(tx, input);
+  if (!columns.has("operation")) requireToldByKey(made, input);
   const lost = Object.keys(given).filter((name) => given[name] !== undefined && !columns.has(name));
   if (lost.length > 0) {
     throw new LedgerError(
@@ -126,6 +114,21 @@ async function valuesOf(
       known.filter(([name, value]) => value !== undefined && columns.has(name)),
     ),
   };
+}
+
+/** A refund that is read as a charge would take the money once more instead of giving it back. */
+function requireToldByKey(
+  made: { readonly operation: Operation; readonly key: string },
+  { intentId }: MintInput,
+): void {
+  const { operation, key } = made;
+  if ((operationOfKey(key) ?? "charge") === operation) return;
+  throw new LedgerError(
+    "invalid",
+    `the table has no column operation, so the key of a ${operation} has to begin with ` +
+      `${operation}_: leave the key out, or spell it so; nothing was stored`,
+    { intentId },
+  );
 }
 
 async function columnsOf(tx: Db, input: MintInput): Promise<ReadonlySet<string>> {
@@ -178,7 +181,7 @@ function requireSame(intent: LedgerIntent, input: MintInput, operation: Operatio
     customer: intent.customer,
     request: canonical(intent.request),
     ...Object.fromEntries(
-      Object.keys(textColumns(input)).map((name) => [name, intent.columns[name]]),
+      Object.keys(textColumns(input)).map((name) => [name, spelled(intent.columns[name])]),
     ),
   };
   const differing = Object.keys(wanted).filter((name) => wanted[name] !== stored[name]);
@@ -193,7 +196,13 @@ function requireSame(intent: LedgerIntent, input: MintInput, operation: Operatio
 
 function textColumns(input: MintInput): Record<string, unknown> {
   const all = Object.entries(input.columns ?? {});
-  return Object.fromEntries(all.filter(([, value]) => typeof value === "string"));
+  const texts = all.filter(([, value]) => typeof value === "string");
+  return Object.fromEntries(texts.map(([name, value]) => [name, spelled(value)]));
+}
+
+/** Addresses and hashes mean the same in any case: EIP-55 writes a check sum into theirs. */
+function spelled(value: unknown): unknown {
+  return typeof value === "string" && /^0x[\da-f]+$/i.test(value) ? value.toLowerCase() : value;
 }
 
 /** JSON with sorted names: jsonb keeps no order. */

@@ -3,9 +3,11 @@
  * this key be used for that, how long does it still protect, what must be looked up first.
  */
 import { fingerprintOf } from "./fingerprint.ts";
+import { isOnChain } from "./intent.ts";
 import type { LedgerIntent, Operation } from "./intent.ts";
 import { limitsOf } from "./limits.ts";
 import type { Limits } from "./limits.ts";
+import { storedPayment } from "./x402-row.ts";
 
 /** What somebody wants to use a key for. */
 export interface KeyUse {
@@ -113,7 +115,6 @@ export function keyReusable(
 /** What must be looked up, or waited for, before another attempt. */
 export function nextStep(intent: LedgerIntent, given: Partial<Limits> = {}): NextStep {
   const limits = limitsOf(given);
-  const { protects, until } = keyProtection(intent, given);
   switch (intent.state) {
     case "recorded":
       return { do: "replay", why: "it is paid, and its answer is stored" };
@@ -122,6 +123,14 @@ export function nextStep(intent: LedgerIntent, given: Partial<Limits> = {}): Nex
         do: "stop",
         why: "it failed for good; a person or the planner decides what follows",
       };
+    default:
+      return isOnChain(intent) ? nextOnChain(intent, limits) : nextAtStripe(intent, limits);
+  }
+}
+
+function nextAtStripe(intent: LedgerIntent, limits: Limits): NextStep {
+  const { protects, until } = keyProtection(intent, limits);
+  switch (intent.state) {
     case "key_minted":
     case "failed_retryable":
       if (protects) {
@@ -138,9 +147,36 @@ export function nextStep(intent: LedgerIntent, given: Partial<Limits> = {}): Nex
         ? { do: "wait", forMs, why: "another worker sent it and may still get its answer" }
         : look(intent, "its worker is gone, with its answer or without");
     }
-    case "reconciling":
+    default:
       return look(intent, "an attempt may have run");
   }
+}
+
+/** Over x402 the nonce decides; before anything is signed there is nothing to look up. */
+function nextOnChain(intent: LedgerIntent, limits: Limits): NextStep {
+  const stored = storedPayment(intent);
+  const forMs = limits.inFlightMs - intent.sinceMs;
+  if (intent.state === "in_flight" && forMs > 0) {
+    return { do: "wait", forMs, why: "another worker signs it or has sent it" };
+  }
+  if (stored !== null) {
+    const { payer, nonce, asset, network } = stored.mark;
+    return {
+      do: "look_up",
+      look: [`nonce ${nonce} of ${payer} at the token ${asset} on ${network}, and its logs`],
+      why: "an authorization is signed, and whoever has it can settle it until it ends",
+    };
+  }
+  if (intent.state === "reconciling") {
+    return { do: "stop", why: "it is in doubt and holds no signed payment: a person has to look" };
+  }
+  const { protects, until } = keyProtection(intent, limits);
+  return protects
+    ? {
+        do: "send_same_key",
+        why: `nothing of it is signed; until ${until.toISOString()} it may be`,
+      }
+    : { do: "stop", why: "nothing of it was paid, and it is too old: mint a new intent" };
 }
 
 /** What to look at, strongest first: an id, then complete lists; never search. */

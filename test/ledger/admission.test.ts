@@ -134,9 +134,16 @@ describe.each(["seed", "own"] as const)("on the table %s", (table) => {
     expect(world.keysSent()).toEqual([]);
   });
 
-  it("error: limits under which a look-up could overtake its call are refused", async () => {
-    const refusal = await refusalOf(world.pay("inv-1", { limits: { timeoutMs: 200_000 } }));
+  it.each([
+    [{ timeoutMs: 200_000 }, "inFlightMs is 300000: at least 415000 is allowed"],
+    [{ settleMs: 0 }, "settleMs is 0: at least 80000 is allowed"],
+    [{ horizonMs: 25 * 3_600_000 }, "horizonMs is 90000000: less than 86400000 is allowed"],
+    [{ horizonMs: Number.NaN }, "horizonMs is NaN: a number of milliseconds"],
+    [{ holdMs: -1 }, "holdMs is -1: a number of milliseconds"],
+  ])("error: limits under which it could pay twice: %o", async (limits, fault) => {
+    const refusal = await refusalOf(world.pay("inv-1", { limits }));
     expect(refusal).toMatchObject({ code: "invalid" });
-    expect(refusal.message).toContain("inFlightMs");
+    expect(refusal.message).toContain(fault);
+    expect(world.keysSent()).toEqual([]);
   });
 });

@@ -97,6 +97,7 @@ describe("mintIntent", () => {
     ["a b", "visible ASCII"],
     ["café", "visible ASCII"],
     ["pay_jenny.rosen@example.com", "e-mail"],
+    ["pay_jenny.rosen%40example.com", "e-mail"],
     ["pay_4242424242424242", "card number"],
     ["pay_4242-4242-4242-4242", "card number"],
     ["pay_378282246310005", "card number"],
@@ -126,6 +127,17 @@ describe("mintIntent", () => {
     [{ amount: -5n }, "above zero"],
     [{ currency: "" }, "no currency"],
     [{ accountId: "" }, "no account"],
+    [{ amount: 12.5 as unknown as bigint }, "12.5 (number)"],
+    [{ amount: "500" as unknown as bigint }, 'is "500": minor units'],
+    [{ amount: undefined as unknown as bigint }, "undefined (undefined)"],
+    [{ intentId: 7 as unknown as string }, "7 (number): give a text"],
+    [{ intentId: undefined as unknown as string }, "no id"],
+    [{ intentId: "order-1 " }, "blanks around it"],
+    [{ intentId: "cafe\u0301-1" }, "composed form"],
+    [{ intentId: "order-\ud800" }, "no character"],
+    [{ currency: "usd " }, "blanks around it"],
+    [{ columns: { state: "recorded", idempotency_key: "a@b.cd" } }, "state, idempotency_key"],
+    [{ operation: "payout" as "charge" }, '"payout": charge, capture, refund are allowed'],
     [{ table: "nowhere" }, "there is no table"],
     [{ table: "a.b.c" }, "names no table"],
     [{ columns: { colour: "red" } }, "no column colour"],
@@ -133,6 +145,24 @@ describe("mintIntent", () => {
     const refusal = await refusalOf(world.mint("inv-1", more));
     expect(refusal.code).toBe("invalid");
     expect(refusal.message).toContain(fault);
+  });
+
+  it("error: a key of a refund that a table without operations would read as a charge's", async () => {
+    await world.fresh("seed");
+    const refund = { operation: "refund", idempotencyKey: "back-1" } as const;
+    const refusal = await refusalOf(world.mint("inv-1", refund));
+    expect(refusal).toMatchObject({ code: "invalid" });
+    expect(refusal.message).toContain("has to begin with refund_");
+    expect((await world.pool.query("select from payment_intents")).rowCount).toBe(0);
+    await world.mint("inv-1", { ...refund, idempotencyKey: "refund_back-1" });
+    expect((await world.row("inv-1")).operation).toBe("refund");
+  });
+
+  it("behavior: an address is the same in any case", async () => {
+    const columns = { payee: "0xAbCd", asset: "0xEF" };
+    await world.mint("inv-1", { columns });
+    const again = await world.mint("inv-1", { columns: { payee: "0xabcd", asset: "0xef" } });
+    expect(again.created).toBe(false);
   });
 
   it("error: a table without a place for what is given says so, and stores nothing", async () => {

@@ -5,6 +5,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
+import { nextStep } from "../../src/ledger/ledger.ts";
 import type { ChainProvider, X402StepName } from "../../src/ledger/ledger.ts";
 import { chainFault } from "../support/chain-world.ts";
 import { PRICE } from "../support/x402/shop.ts";
@@ -93,6 +94,23 @@ describe.skipIf(fault !== "")("payX402", () => {
     expect(nonces()).toHaveLength(1);
     expect(await paidTimes()).toBe(1);
     expect(world.shop.served() - before.served).toBe(1);
+  });
+
+  it("behavior: what to look up first is the nonce, as soon as there is one", async () => {
+    expect(nextStep(await world.row(id))).toMatchObject({ do: "send_same_key" });
+    await expect(world.pay(id, crashAt("signed"))).rejects.toThrow("killed");
+    expect(nextStep(await world.row(id))).toMatchObject({ do: "wait" });
+    await refusalOf(world.pay(id, {}));
+    const { columns } = await world.row(id);
+    const held = await world.row(id);
+    const abandoned = nextStep({ ...held, sinceMs: 6 * MINUTES * 1_000 });
+    expect(abandoned.do === "look_up" && abandoned.look.join()).toContain(
+      `nonce ${String(columns["nonce"])} of ${world.evm.payer.address.toLowerCase()}`,
+    );
+    const unsigned = { ...held, columns: { ...columns, metadata: {} } };
+    expect(nextStep({ ...unsigned, state: "reconciling" })).toMatchObject({ do: "stop" });
+    const old = { ...unsigned, state: "key_minted", ageMs: 21 * 60 * MINUTES * 1_000 } as const;
+    expect(nextStep(old)).toMatchObject({ do: "stop" });
   });
 
   it("behavior: what did not arrive is sent again as it was signed", async () => {
