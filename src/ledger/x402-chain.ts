@@ -23,6 +23,7 @@ export interface NonceMark {
 /** What became of it. */
 export type NonceState =
   | { readonly kind: "used"; readonly transaction: string }
+  /** Taken back by its payer, in a final block. */
   | { readonly kind: "canceled"; readonly transaction: string }
   /** Not used, and it can never be any more. */
   | { readonly kind: "dead" }
@@ -74,10 +75,17 @@ async function lookAtOne(
   finality: Finality,
 ): Promise<NonceState> {
   const newest = await newestBlock(chain, mark.network);
-  if (await isSpent(chain, mark, "latest")) return findUse(chain, mark, newest);
-  // Its own time decides: no block after the end can hold the authorization.
+  const spent = await isSpent(chain, mark, "latest");
+  const use = spent ? await findUse(chain, mark, newest) : null;
+  if (use?.kind === "used") return { kind: "used", transaction: use.transaction };
   const block = await ask(chain, "eth_getBlockByNumber", [finality, false]);
   const number = textField(block, "number");
+  if (use !== null) {
+    // A reorganisation could take the cancellation out again, and leave an authorization that pays.
+    const isFinal = number !== null && use.block <= Number(number);
+    return isFinal ? { kind: "canceled", transaction: use.transaction } : { kind: "alive" };
+  }
+  // Its own time decides: no block after the end can hold the authorization.
   const seconds = Number(textField(block, "timestamp") ?? "0");
   if (number === null || seconds < mark.validBefore) return { kind: "alive" };
   return (await isSpent(chain, mark, number)) ? { kind: "alive" } : { kind: "dead" };
@@ -92,7 +100,13 @@ async function isSpent(chain: ChainProvider, mark: NonceMark, block: string): Pr
   throw new LedgerError("unknown", `${mark.asset} on ${mark.network} does not tell of nonces`);
 }
 
-async function findUse(chain: ChainProvider, mark: NonceMark, newest: number): Promise<NonceState> {
+interface Use {
+  readonly kind: "used" | "canceled";
+  readonly transaction: string;
+  readonly block: number;
+}
+
+async function findUse(chain: ChainProvider, mark: NonceMark, newest: number): Promise<Use> {
   for (let part = 0; part < RANGES_MAX; part += 1) {
     const from = mark.fromBlock + part * RANGE;
     if (from > newest) break;
@@ -102,8 +116,9 @@ async function findUse(chain: ChainProvider, mark: NonceMark, newest: number): P
     const [log] = Array.isArray(logs) ? (logs as unknown[]) : [];
     const transaction = textField(log, "transactionHash");
     const topic = (field(log, "topics") as readonly unknown[] | undefined)?.[0];
+    const block = Number(textField(log, "blockNumber") ?? Number.NaN);
     if (transaction !== null) {
-      return { kind: topic === CANCELED ? "canceled" : "used", transaction };
+      return { kind: topic === CANCELED ? "canceled" : "used", transaction, block };
     }
   }
   throw new LedgerError("unknown", `nonce ${mark.nonce} is spent, and no log tells by what`);

@@ -58,3 +58,15 @@ export async function failFor(
   await deps.onStep?.("stored", intent.intentId);
   throw refuse(intent.intentId, response, message);
 }
+
+// A wallet that is locked, or a signing service that is down, takes a person or a moment.
+const SIGN_AGAIN_MS = 5_000;
+
+/** What could not be signed cannot be settled: the row is free at once. */
+export async function unsigned(deps: EndDeps, held: LedgerIntent, error: unknown): Promise<never> {
+  const { intentId } = held;
+  await moveIntent(deps, held, { to: "failed_retryable" });
+  const message = error instanceof Error ? error.message : String(error);
+  const options = { intentId, retryAfterMs: SIGN_AGAIN_MS, cause: error };
+  throw new LedgerError("retryable", `${intentId} could not be signed: ${message}`, options);
+}

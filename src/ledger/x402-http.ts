@@ -69,13 +69,28 @@ export async function sendPayment(
 }
 
 async function goodsOf(response: Response): Promise<JsonObject> {
-  const bytes = Buffer.from(await response.arrayBuffer());
   const kept = { status: response.status, contentType: response.headers.get("content-type") };
-  if (bytes.length > GOODS_BYTES_MAX) return { ...kept, bytes: bytes.length, body: null };
+  const bytes = await bytesOf(response);
+  if (bytes === null) {
+    const announced = Number(response.headers.get("content-length") ?? 0);
+    return { ...kept, bytes: announced > 0 ? announced : null, body: null };
+  }
   const text = bytes.toString("utf8");
   // jsonb holds neither zero bytes nor what is no text.
   const isText = Buffer.from(text, "utf8").equals(bytes) && !text.includes("\u0000");
   return isText
     ? { ...kept, encoding: "utf8", body: text }
     : { ...kept, encoding: "base64", body: bytes.toString("base64") };
+}
+
+/** The body; `null`: too large. No more of it is read than is kept, however much is sent. */
+async function bytesOf({ body }: Response): Promise<Buffer | null> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > GOODS_BYTES_MAX) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

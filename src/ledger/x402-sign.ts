@@ -38,7 +38,7 @@ export async function signAuthorization(
   now: number,
 ): Promise<SignedAuthorization> {
   const nonce = `0x${randomBytes(NONCE_BYTES).toString("hex")}`;
-  const validBefore = Math.floor(now) + requirement.maxTimeoutSeconds;
+  const validBefore = Math.floor(now) + requirement.lifeS;
   const authorization = {
     from: signer.address,
     to: requirement.payTo,

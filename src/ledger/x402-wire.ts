@@ -6,13 +6,14 @@ import { objectOf, textOf } from "./intent.ts";
 
 /** One way to pay that the server takes. */
 export interface Requirement {
-  /** As it came: it goes back unchanged. */
+  /** As it came: it goes back unchanged, whatever is read out of it. */
   readonly raw: JsonObject;
   readonly network: string;
   readonly asset: string;
   readonly payTo: string;
   readonly amount: string;
-  readonly maxTimeoutSeconds: number;
+  /** How long an authorization for it may live, in whole seconds. */
+  readonly lifeS: number;
   /** EIP-712 domain of the token. */
   readonly name: string;
   readonly version: string;
@@ -36,6 +37,9 @@ export interface Settlement {
 const VERSION = 2;
 const IDENTIFIER = "payment-identifier";
 const HASH = /^0x[0-9a-f]{64}$/;
+// Facilitators ask for minutes. What is signed for longer could be settled long after everybody
+// has forgotten it, and the row would be in doubt for just as long.
+const LIFE_S_MAX = 3_600;
 
 /** Reads a header; `null`: there is none, or it cannot be read. */
 function decode(header: string | null): JsonObject | null {
@@ -116,7 +120,7 @@ function readRequirement(raw: JsonObject): Requirement | null {
   const texts = [network, asset, payTo, amount, name, version];
   if (scheme !== "exact" || assetTransferMethod !== "eip3009") return null;
   if (!texts.every((text) => typeof text === "string")) return null;
-  if (typeof maxTimeoutSeconds !== "number" || maxTimeoutSeconds <= 0) return null;
+  if (typeof maxTimeoutSeconds !== "number" || !(maxTimeoutSeconds >= 1)) return null;
   const [n, a, p, m, domain, v] = texts;
   return {
     raw,
@@ -124,7 +128,7 @@ function readRequirement(raw: JsonObject): Requirement | null {
     asset: String(a),
     payTo: String(p),
     amount: String(m),
-    maxTimeoutSeconds,
+    lifeS: Math.min(Math.floor(maxTimeoutSeconds), LIFE_S_MAX),
     name: String(domain),
     version: String(v),
   };

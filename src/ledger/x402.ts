@@ -19,7 +19,7 @@ import type { ExecuteOptions } from "./turns.ts";
 import { requireUntouched } from "./untouched.ts";
 import { lookAtNonce, newestBlock } from "./x402-chain.ts";
 import type { ChainProvider, Finality, NonceState } from "./x402-chain.ts";
-import { canceled, failFor, record } from "./x402-end.ts";
+import { canceled, failFor, record, unsigned } from "./x402-end.ts";
 import type { X402StepName } from "./x402-end.ts";
 import { sendPayment, sendRequest } from "./x402-http.ts";
 import {
@@ -120,7 +120,9 @@ async function begin(deps: X402Deps, intent: LedgerIntent, limits: Limits): Prom
   if (held === null) return { kind: "again" };
   await requireCommitted(deps, intentId);
   await deps.onStep?.("admitted", intentId);
-  const stored = await sign(deps, held, { demand, requirement, block });
+  const stored = await sign(deps, held, { demand, requirement, block }).catch((error: unknown) =>
+    unsigned(deps, held, error),
+  );
   const { nonce, validBefore, payer } = stored.mark;
   const kept = await moveIntent(deps, held, {
     to: "in_flight",

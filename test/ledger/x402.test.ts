@@ -53,6 +53,18 @@ const unreachable: typeof fetch = (input, init) =>
     ? Promise.reject(new TypeError("fetch failed"))
     : fetch(input, init);
 
+/** A shop that wants authorizations of this length, and cannot be reached with one. */
+function demanding(maxTimeoutSeconds: number): typeof fetch {
+  return async (input, init) => {
+    const response = await unreachable(input, init);
+    const text = Buffer.from(response.headers.get("payment-required") ?? "", "base64");
+    const demand = JSON.parse(text.toString("utf8")) as { accepts: object[] };
+    const accepts = demand.accepts.map((one) => ({ ...one, maxTimeoutSeconds }));
+    const header = Buffer.from(JSON.stringify({ ...demand, accepts })).toString("base64");
+    return new Response(null, { status: 402, headers: { "payment-required": header } });
+  };
+}
+
 const crashAt = (at: X402StepName) => ({
   onStep: (step: X402StepName) => {
     if (step === at) throw new Error("killed");
@@ -141,7 +153,11 @@ describe.skipIf(fault !== "")("payX402", () => {
       if (step !== "signed") return;
       await chain.cancel(token, payer, (await world.row(id)).columns["nonce"] as `0x${string}`);
     };
-    const refusal = await refusalOf(world.pay(id, { onStep: cancel }));
+    // A block that is not final may take it back.
+    expect(await refusalOf(world.pay(id, { onStep: cancel }))).toMatchObject({ code: "unknown" });
+    expect((await world.row(id)).state).toBe("reconciling");
+    await chain.mine(6, 1);
+    const refusal = await refusalOf(world.pay(id));
     expect(refusal).toMatchObject({ code: "failed", response: { error: { code: "canceled" } } });
     expect((await world.row(id)).state).toBe("failed_terminal");
     expect(await paidTimes()).toBe(0);
@@ -225,6 +241,44 @@ describe.skipIf(fault !== "")("payX402", () => {
     expect(refusal).toMatchObject({ code: "conflict" });
     expect(refusal.message).toContain("nothing was signed");
     expect(await world.row(`${id}-cheap`)).toMatchObject({ state: "key_minted" });
+  });
+
+  it.each([1e300, 100_000_000, 90.5])(
+    "behavior: a server that asks for %d seconds gets an hour at most, in whole seconds",
+    async (maxTimeoutSeconds) => {
+      await refusalOf(world.pay(id, { fetch: demanding(maxTimeoutSeconds) }));
+      const { columns, now } = await world.row(id);
+      const lifeS = Date.parse(String(columns["valid_before"])) / 1_000 - now;
+      expect(lifeS).toBeLessThanOrEqual(Math.min(3_600, maxTimeoutSeconds) + 1);
+      expect(lifeS).toBeGreaterThan(60);
+    },
+  );
+
+  it("behavior: goods without end are paid, and not read to their end", async () => {
+    let sent = 0;
+    const endless = new ReadableStream({
+      pull: (controller) => {
+        sent += 1;
+        controller.enqueue(new Uint8Array(1_048_576));
+      },
+    });
+    const paid = await world.pay(id, {
+      fetch: async (input, init) => {
+        const answer = await world.deps.fetch(input, init);
+        return answer.ok ? new Response(endless, { headers: answer.headers }) : answer;
+      },
+    });
+    expect(paid.response["http"]).toMatchObject({ status: 200, body: null });
+    expect(sent).toBeLessThan(10);
+  });
+
+  it("error: a signer that fails holds nobody up", async () => {
+    const { address } = world.deps.signer;
+    const signTypedData = () => Promise.reject(new Error("the wallet is locked"));
+    const refusal = await refusalOf(world.pay(id, { signer: { address, signTypedData } }));
+    expect(refusal).toMatchObject({ code: "retryable" });
+    expect(refusal.message).toContain("the wallet is locked");
+    expect((await world.pay(id)).state).toBe("recorded");
   });
 
   it("error: a server that cannot be asked", async () => {
