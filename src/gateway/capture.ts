@@ -1,5 +1,5 @@
 /** Holds an answer back until it is stored, and sends stored ones. */
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { ClientRequest, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import type { Problem } from "./problem.ts";
 import type { Answer } from "./store.ts";
@@ -39,13 +39,20 @@ export function holdAnswer(
   };
   const body = bodyOf(limits.answerBytesMax, send);
   let ended = false;
+  let hasHead = false;
+  // As Node does before the first byte: who stands behind may have put something over writeHead.
+  const sayHead = (): void => {
+    if (!hasHead) response.writeHead(response.statusCode);
+  };
   const finish = async (): Promise<void> => {
     const held = body.held();
+    const said = headOf(response);
     const headers = keptHeaders(response.getHeaders());
     const small = Buffer.byteLength(JSON.stringify(headers)) <= limits.answerHeaderBytesMax;
     const kept = small ? held : null;
-    const instead = await told.onEnd({ status: response.statusCode, headers, body: kept });
+    const instead = await told.onEnd({ status: said.status, headers, body: kept });
     Object.assign(response, { writeHead, write, end, flushHeaders });
+    restoreHead(response, said);
     if (instead !== null && held !== null) {
       sendProblem(response, instead);
       return;
@@ -54,17 +61,20 @@ export function holdAnswer(
   };
   Object.assign(response, {
     writeHead: (status: number, ...rest: readonly unknown[]) => {
+      hasHead = true;
       setHead(response, status, rest);
       return response;
     },
     flushHeaders: () => undefined,
     write: (chunk: unknown, ...rest: readonly unknown[]) => {
       callBack(rest);
+      sayHead();
       return ended || body.add(chunk, rest);
     },
     end: (...parts: readonly unknown[]) => {
       if (ended) return response;
       ended = true;
+      sayHead();
       if (typeof parts[0] !== "function") body.add(parts[0], parts.slice(1));
       callBack(parts);
       finish().catch((error: unknown) => {
@@ -113,6 +123,33 @@ function bufferOf(chunk: unknown, encoding: unknown): Buffer | null {
 function callBack(parts: readonly unknown[]): void {
   const last = parts.at(-1);
   if (typeof last === "function") queueMicrotask(last as () => void);
+}
+
+interface Head {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: readonly (readonly [string, number | string | readonly string[]])[];
+}
+
+function headOf(response: ServerResponse): Head {
+  // As they were spelled; the types of Node know the method of requests only.
+  const spelled = response as ServerResponse & Pick<ClientRequest, "getRawHeaderNames">;
+  const headers = spelled.getRawHeaderNames().flatMap((name) => {
+    const value = response.getHeader(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { status: response.statusCode, message: response.statusMessage, headers };
+}
+
+/**
+ * What was said stands: a handler that answers and then calls `next` or throws meets an error
+ * handler that sees nothing sent yet, and writes its own head over this one.
+ */
+function restoreHead(response: ServerResponse, { status, message, headers }: Head): void {
+  if (response.headersSent) return;
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  for (const [name, value] of headers) response.setHeader(name, value);
+  Object.assign(response, { statusCode: status, statusMessage: message });
 }
 
 /** What `writeHead` says: status, perhaps its words, headers as an object or as a flat list. */

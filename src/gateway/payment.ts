@@ -79,13 +79,14 @@ interface SignedBy {
   readonly hash: string;
 }
 
-// EIP-3009 and Permit2: payer and nonce can be used once by contract, whatever else is varied.
-const AUTHORIZATIONS = ["authorization", "permit2Authorization"] as const;
+// Permit2 and EIP-3009: payer and nonce can be used once by contract, whatever else is varied.
+const AUTHORIZATIONS = ["permit2Authorization", "authorization"] as const;
 
 /** What was signed, by its payer and nonce where it has them; `null`: nothing was. */
 function signedOf(payload: Fields): SignedBy | null {
   const inner = fieldsOf(payload["payload"]);
-  if (inner === null) return null;
+  // With two nonces the one that is known here need not be the one that pays.
+  if (inner === null || AUTHORIZATIONS.every((name) => name in inner)) return null;
   for (const name of AUTHORIZATIONS) {
     const authorization = fieldsOf(inner[name]);
     const from = authorization?.["from"];

@@ -116,6 +116,10 @@ describe("readPayment", () => {
     ["payment_malformed", "%%%"],
     ["payment_malformed", encoded([1])],
     ["payment_malformed", encoded({ payload: 1 })],
+    [
+      "payment_malformed",
+      encoded({ payload: { authorization: AUTHORIZATION, permit2Authorization: AUTHORIZATION } }),
+    ],
     ["payment_id_invalid", encoded(payload({ id: "short" }))],
     ["payment_id_invalid", encoded(payload({ id: 7 }))],
     ["payment_id_invalid", encoded(payload({ id: `${ID} ${ID}` }))],

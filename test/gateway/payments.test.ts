@@ -342,6 +342,37 @@ test("behavior: answers in every spelling of Node come back byte by byte, withou
   ]);
 });
 
+test("behavior: what a handler does after its answer does not change it", async () => {
+  const shop = await open();
+  handler = (_request, response, next) => {
+    response.set(PAID).set("X-One", "1").status(201).json({ goods: runs });
+    next(runs === 1 ? undefined : new Error("too late"));
+  };
+  for (const id of [ID, "pay_another_one_0001"]) {
+    const words = { id, nonce: `0x${id}` };
+    const [first, second] = [await pay(shop, words), await pay(shop, words)];
+    expect(first).toMatchObject({ status: 201, body: { goods: runs }, replayed: false });
+    expect(second).toMatchObject({ status: 201, body: first.body, replayed: true });
+    expect(first.headers.get("content-type")).toContain("application/json");
+    expect([first, second].map(({ headers }) => headers.get("x-one"))).toEqual(["1", "1"]);
+  }
+});
+
+test("behavior: headers that are set when the head is written are part of the answer", async () => {
+  const shop = await open();
+  handler = (_request, response) => {
+    const { writeHead } = response;
+    // As on-headers does, and sessions and timers with it.
+    response.writeHead = (...parts: unknown[]) => {
+      response.setHeader("X-Late", "1");
+      return Reflect.apply(writeHead, response, parts) as typeof response;
+    };
+    response.set(PAID).json({});
+  };
+  const told = [await pay(shop), await pay(shop)];
+  expect(told.map(({ headers }) => headers.get("x-late"))).toEqual(["1", "1"]);
+});
+
 test("error: a status that does not exist ends the connection, in doubt, and not the process", async () => {
   const shop = await open();
   handler = (_request, response) => {
