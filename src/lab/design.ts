@@ -14,7 +14,7 @@ export type Answer = "admitted" | "replayed" | "blocked" | "conflict";
 /** A run, as it can be read line by line. */
 export interface Trace {
   readonly answers: readonly { readonly request: string; readonly answer: Answer }[];
-  /** How often money moved, by operation (see {@link operationOf}). */
+  /** How often money moved in the end, by operation (see {@link operationOf}). */
   readonly effects: Readonly<Record<string, number>>;
   /**
    * Operations that are recorded after the dust has settled; `null`: the design has no such end.

@@ -30,13 +30,17 @@ interface Worker {
   readonly waiting: Map<string, (word: Word) => void>;
 }
 
+/** How a worker process is started. */
+export interface WorkerProgram {
+  readonly env: Readonly<Record<string, string>>;
+  /** The file that it runs, which serves a desk; default the laboratory's own. */
+  readonly worker?: string;
+}
+
 /** Starts the workers. */
-export async function startFleet(
-  setup: Setup,
-  env: Readonly<Record<string, string>>,
-): Promise<Fleet> {
+export async function startFleet(setup: Setup, program: WorkerProgram): Promise<Fleet> {
   const open = (): Promise<Worker[]> =>
-    Promise.all(Array.from({ length: WORKERS }, () => startWorker(setup, env)));
+    Promise.all(Array.from({ length: WORKERS }, () => startWorker(setup, program)));
   let workers = await open();
   let turn = 0;
   const held = new Map<string, Worker>();
@@ -67,10 +71,10 @@ export async function startFleet(
   };
 }
 
-async function startWorker(setup: Setup, env: Readonly<Record<string, string>>): Promise<Worker> {
+async function startWorker(setup: Setup, { env, worker }: WorkerProgram): Promise<Worker> {
   const here = fileURLToPath(import.meta.url);
-  const extension = path.extname(here);
-  const file = path.join(path.dirname(here), `worker${extension}`);
+  const file = worker ?? path.join(path.dirname(here), `worker${path.extname(here)}`);
+  const extension = path.extname(file);
   const child = fork(file, [], {
     // From the sources as from the build, whatever runs us.
     execArgv: extension === ".ts" ? ["--import", "tsx"] : [],

@@ -9,19 +9,17 @@ import type { StripeSandbox } from "../sandbox/stripe/server.ts";
 import { operationOf, operationsOf } from "./design.ts";
 import type { Trace } from "./design.ts";
 import { startFleet } from "./fleet.ts";
-import type { Fleet, Word } from "./fleet.ts";
+import type { Fleet, WorkerProgram, Word } from "./fleet.ts";
 import { requestsOf } from "./schedule.ts";
 import type { LabEvent, LabRequest, Schedule } from "./schedule.ts";
 import type { Order } from "./worker-words.ts";
 
 /** What the real ledger runs on. */
-export interface RealDeps {
+export interface RealDeps extends WorkerProgram {
   readonly pool: Pool;
   /** Of the same database, for the workers. */
   readonly databaseUrl: string;
   readonly clock: Clock;
-  /** Environment of the worker processes. */
-  readonly env: Readonly<Record<string, string>>;
 }
 
 const SCHEMA = "tallyd_lab";
@@ -51,10 +49,10 @@ export async function runLedger(
     await deps.pool.query(`drop schema if exists ${SCHEMA} cascade`);
     await deps.pool.query(`create schema ${SCHEMA}`);
     await deps.pool.query(ledgerTableSql(TABLE));
-    const { databaseUrl, env } = deps;
+    const { databaseUrl } = deps;
     const fleet = await startFleet(
       { say: "setup", databaseUrl, stripeUrl: stripe.url, table: TABLE },
-      env,
+      deps,
     );
     try {
       const traces: Trace[] = [];
@@ -75,8 +73,9 @@ export async function runLedger(
 async function playReal(deps: RealDeps, run: Run, schedule: Schedule): Promise<Trace> {
   for (const item of schedule.events) await playEvent(run, schedule, item);
   for (const item of schedule.events.flatMap(requestsOf)) await end(run, item.request);
-  const effects = await effectsOf(run.stripe, schedule);
   const settled = await settle(deps, run, schedule);
+  // Last of all: what is paid again long afterwards is paid twice as well.
+  const effects = await effectsOf(run.stripe, schedule);
   const { answers } = run;
   return { answers: [...answers], effects, settled };
 }
@@ -107,9 +106,10 @@ async function arrive(run: Run, schedule: Schedule, request: LabRequest): Promis
   const isLost = schedule.events.some(
     (item) => item.event === "lose" && item.request === request.request,
   );
-  // Known to whoever wrote the schedule only: the answer is lost on its way, after the effect.
+  // Known to whoever wrote the schedule only: the answer is lost on its way, after the effect; so
+  // is that of the second attempt, which the SDK makes by itself when a connection breaks.
   const withdraw = isLost
-    ? run.stripe.control.fault({ kind: "lost_response", method: "POST" })
+    ? run.stripe.control.fault({ kind: "lost_response", method: "POST", count: Infinity })
     : null;
   const word = await run.fleet.give(orderOf(run, schedule, request, true));
   withdraw?.();
@@ -128,17 +128,17 @@ function orderOf(run: Run, schedule: Schedule, request: LabRequest, hold: boolea
 }
 
 function note(run: Run, word: Word, request: string): void {
-  if (word.say === "ended" && word.fault !== "") {
-    throw new Error(`request ${request}: ${word.fault}`);
-  }
+  if (word.say === "ended") requireNoFault(word, request);
   run.answers.push({ request, answer: word.say === "answered" ? "admitted" : word.answer });
 }
 
 async function end(run: Run, request: string): Promise<void> {
   const word = await run.fleet.release(request);
-  if (word?.say === "ended" && word.fault !== "") {
-    throw new Error(`request ${request}: ${word.fault}`);
-  }
+  if (word?.say === "ended") requireNoFault(word, request);
+}
+
+function requireNoFault(word: Word & { readonly say: "ended" }, request: string): void {
+  if (word.fault !== "") throw new Error(`request ${request}: ${word.fault}`);
 }
 
 /** Successful payments by operation, as the provider has them. */
@@ -164,18 +164,25 @@ async function effectsOf(
   return effects;
 }
 
+// From in flight to in doubt, and from there to whatever it comes to.
+const ROUNDS = 2;
+
 /**
- * Asks once more for every operation when nothing can be under way, and counts what is recorded.
+ * Asks again for every operation when nothing can be under way, and counts what is recorded.
  */
 async function settle(deps: RealDeps, run: Run, schedule: Schedule): Promise<number> {
-  run.aheadMs += SETTLE_MS;
   const first = new Map<string, LabRequest>();
   for (const request of schedule.events.flatMap(requestsOf)) {
     if (!first.has(operationOf(request))) first.set(operationOf(request), request);
   }
-  for (const request of first.values()) {
-    const order = orderOf(run, schedule, request, false);
-    await run.fleet.give({ ...order, request: `${request.request}/settle` });
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    run.aheadMs += SETTLE_MS;
+    for (const request of first.values()) {
+      const asked = `${request.request}/settle-${round}`;
+      const order = { ...orderOf(run, schedule, request, false), request: asked };
+      const word = await run.fleet.give(order);
+      if (word.say === "ended") requireNoFault(word, asked);
+    }
   }
   const found = await deps.pool.query<{ recorded: number }>(
     `select count(*)::integer as recorded

@@ -105,7 +105,7 @@ export const PACKAGES: Readonly<Record<string, Place>> = {
   stripe: {
     in: [
       ...["src/sources/stripe/", "src/sandbox/", "src/demo/agent.ts"],
-      ...["src/lab/worker.ts", "src/lab/real-ledger.ts"],
+      ...["src/lab/desk.ts", "src/lab/real-ledger.ts"],
     ],
     why: "No other part knows the provider; agents of the demo and the lab are its customers.",
   },
