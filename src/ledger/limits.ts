@@ -66,7 +66,7 @@ export function limitsOf(given: Partial<Limits> = {}): Limits {
   throw refused("settleMs", settleMs, `at least ${PROVIDER_MS} is allowed, ${why}`);
 }
 
-/** The limits of a payment by Stripe. Throws `invalid`, also when keys are sent after their time. */
+/** The limits of a payment by Stripe. Throws `invalid`, also when a key would outlive itself. */
 export function stripeLimitsOf(given?: Partial<Limits>): Limits {
   const limits = limitsOf(given);
   if (limits.horizonMs < KEY_MS) return limits;

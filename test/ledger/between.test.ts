@@ -2,7 +2,7 @@
  * Goal: what stands between the ledger and the provider, or between it and its table, and answers
  * or fails in their place, is never taken for a result.
  */
-import { EventEmitter } from "node:events";
+import type { EventEmitter } from "node:events";
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 

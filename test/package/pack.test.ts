@@ -90,12 +90,10 @@ async function check(files: Readonly<Record<string, string>>) {
   return run(project, process.execPath, tsc, ...options, ...module);
 }
 
-async function example(heading: string): Promise<string> {
+async function examples(heading: string): Promise<readonly string[]> {
   const readme = await readFile(path.join(ROOT, "README.md"), "utf8");
-  const section = readme.slice(readme.indexOf(`\n## ${heading}`));
-  const [code] = /(?<=```ts\n)[^]*?(?=```)/.exec(section) ?? [];
-  if (code === undefined) throw new Error(`the README has no example below "${heading}"`);
-  return code;
+  const [section = ""] = readme.split(`\n## ${heading}\n`)[1]?.split("\n## ") ?? [];
+  return [...section.matchAll(/(?<=```ts\n)[^]*?(?=```)/g)].map(([code]) => code);
 }
 
 test("default: the libraries can be imported", async () => {
@@ -119,9 +117,11 @@ test("behavior: nothing else of the package can be imported", async () => {
 });
 
 test("behavior: the README's examples have the right types", async () => {
-  const pay = await example("Pay so that there is nothing to find");
-  const sell = await example("Sell so that nobody pays twice");
-  expect(await check({ "pay.ts": pay, "sell.ts": sell })).toEqual({ code: 0, text: "" });
+  const [pay = "", buy = ""] = await examples("Pay so that there is nothing to find");
+  const [sell = ""] = await examples("Sell so that nobody pays twice");
+  expect([pay, buy, sell]).not.toContain("");
+  const files = { "pay.ts": pay, "buy.ts": buy, "sell.ts": sell };
+  expect(await check(files)).toEqual({ code: 0, text: "" });
 });
 
 test("error: types refuse what is wrong", async () => {
