@@ -78,6 +78,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const deps: GuardDeps = {
     ...{ pool, schema, session, counters, keeping, limits, abandonedAfterMs, onFault },
     waiting: { count: 0 },
+    running: new Set(),
     afterEnd: purgeNowAndThen({ pool, schema }, onFault),
   };
   return {

@@ -24,6 +24,7 @@ export interface GatewayCounters {
 
 /** What the guards of one gateway share. */
 export interface GuardDeps extends StoreDeps {
+  readonly running: Set<string>;
   readonly counters: GatewayCounters;
   readonly keeping: Keeping;
   readonly limits: AnswerLimits;
@@ -134,11 +135,12 @@ async function admitted(
 /** Holds the answer of the run, stores it, and only then lets it go. */
 function runOnce(deps: GuardDeps, rules: GuardRules, response: ServerResponse, claim: Claim): void {
   let ended = false;
+  deps.running.add(claim.attempt);
   const onEnd = async (answer: Answer): Promise<Problem | null> => {
     ended = true;
     const ending = isStatus(answer.status) ? rules.endingOf(answer) : "unknown";
     if (ending === "unknown") deps.counters.unknownEnds += 1;
-    await keep(deps, () => write(deps, claim, answer, ending));
+    await keep(deps, claim, () => write(deps, claim, answer, ending));
     deps.afterEnd();
     return instead(claim, answer, ending);
   };
@@ -149,7 +151,7 @@ function runOnce(deps: GuardDeps, rules: GuardRules, response: ServerResponse, c
     setTimeout(() => {
       if (ended) return;
       deps.counters.unknownEnds += 1;
-      void keep(deps, () => storeUnknown(deps, claim));
+      void keep(deps, claim, () => storeUnknown(deps, claim));
     }, deps.abandonedAfterMs).unref();
   });
 }
@@ -179,12 +181,13 @@ const KEEP_TRIES_MAX = 20;
 const KEEP_AGAIN_MS = 3_000;
 
 /** Writes the end once before the answer goes out, and goes on trying behind it. Never rejects. */
-async function keep(deps: GuardDeps, attempt: () => Promise<void>): Promise<void> {
+async function keep(deps: GuardDeps, claim: Claim, attempt: () => Promise<void>): Promise<void> {
   try {
     await attempt();
+    deps.running.delete(claim.attempt);
   } catch (error) {
     deps.onFault(error);
-    void keepTrying(deps, attempt);
+    void keepTrying(deps, attempt).finally(() => deps.running.delete(claim.attempt));
   }
 }
 

@@ -52,6 +52,8 @@ export interface StoreDeps {
   readonly pool: Pick<Pool, "query">;
   readonly session: Session;
   readonly schema: string;
+  /** Attempts that this process runs: it knows of them also when its sign of life was cut off. */
+  readonly running: ReadonlySet<string>;
 }
 
 interface Row {
@@ -81,7 +83,9 @@ export async function admit(
   options: Keeping & { readonly runUnknownAgain: boolean },
 ): Promise<Admission> {
   for (let turn = 0; turn < TURNS_MAX; turn += 1) {
-    const row = await readRow(deps, arrival);
+    const found = await readRow(deps, arrival);
+    const row =
+      found !== null && deps.running.has(found.attempt) ? { ...found, alive: true } : found;
     if (row === null) {
       const claim = await insertClaim(deps, arrival, options.answerMs);
       if (claim !== null) return { kind: "admitted", claim };
@@ -246,7 +250,7 @@ async function dropAttempt(deps: StoreDeps, attempt: string): Promise<void> {
 
 /** Forgets a request whose end a person has looked up. `false`: there is none in doubt. */
 export async function forgetUnknown(
-  deps: Omit<StoreDeps, "session">,
+  deps: Pick<StoreDeps, "pool" | "schema">,
   name: Pick<Arrival, "scope" | "principal" | "id">,
 ): Promise<boolean> {
   const gone = await deps.pool.query(
@@ -264,7 +268,7 @@ export async function forgetUnknown(
 const PURGE_ROWS_MAX = 5_000;
 
 /** Deletes rows past their time and drops answers past theirs; gives how many of both. */
-export async function purgeRows(deps: Omit<StoreDeps, "session">): Promise<number> {
+export async function purgeRows(deps: Pick<StoreDeps, "pool" | "schema">): Promise<number> {
   const table = tableName(deps.schema);
   const gone = await deps.pool.query(
     `delete from ${table}

@@ -274,6 +274,28 @@ test("behavior: a killed process's claim is free at once, in doubt, and no succe
   expect(runs).toBe(2);
 });
 
+test("behavior: the database cuts the sign of life off: what runs is still known to run", async () => {
+  const shop = await open({ payments: { waitMs: 0 } });
+  const door = gate();
+  handler = (_request, response) => {
+    void door.passed.then(() => response.set(PAID).json({ goods: runs }));
+  };
+  const first = pay(shop);
+  await expect.poll(() => runs).toBe(1);
+  await db.pool.query(
+    `select pg_terminate_backend(l.pid)
+       from pg_locks l
+      where l.locktype = 'advisory'
+        and l.granted
+        and l.database = (select d.oid from pg_database d where d.datname = current_database())`,
+  );
+  expect(await pay(shop)).toMatchObject({ status: 409, code: "in_progress" });
+  door.open();
+  expect(await first).toMatchObject({ status: 200, body: { goods: 1 } });
+  expect(await pay(shop)).toMatchObject({ body: { goods: 1 }, replayed: true });
+  expect(runs).toBe(1);
+});
+
 test("behavior: the client has gone: the run's answer is stored, one that never comes is in doubt", async () => {
   const shop = await open({ gateway: { abandonedAfterMs: 1_000 }, payments: { waitMs: 0 } });
   const door = gate();

@@ -38,6 +38,8 @@ const POSTED: readonly (readonly Fault[])[] = [
   [{ kind: "error_before" }],
   [{ kind: "error_before", status: 503 }],
   [{ kind: "error_after" }],
+  // A proxy's JSON, which the SDK takes for an answer.
+  [{ kind: "respond", status: 503, body: { message: "Service Unavailable" } }],
   [{ kind: "rate_limit" }],
   [{ kind: "lock_timeout" }],
   [{ kind: "lost_response" }, { kind: "rate_limit", nth: 2 }],
