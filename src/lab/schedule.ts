@@ -11,6 +11,8 @@ const NAME_RULE = "1 to 64 of a-z, 0-9, _ and -, a letter or digit first";
 // As long as a Stripe description and a key may be, and far longer than anybody needs.
 const TEXT_MAX = 255;
 
+const AMOUNT_RULE = "whole minor units above zero, at most 8 digits, as a string";
+
 const name = z.string().regex(NAME, NAME_RULE);
 const text = z.string().min(1).max(TEXT_MAX);
 
@@ -20,8 +22,8 @@ const request = z.strictObject({
   operation: name,
   key: text,
   amount: z
-    .string()
-    .regex(/^[1-9]\d{0,7}$/, "whole minor units above zero, at most 8 digits, as a string")
+    .string(AMOUNT_RULE)
+    .regex(/^[1-9]\d{0,7}$/, AMOUNT_RULE)
     .default("500"),
   destination: text.default("shop"),
 });

@@ -25,6 +25,8 @@ let evm: ChainWorld;
 let x402: X402World;
 let proc: { readonly gateway: Gateway; readonly guard: Guard; readonly end: () => Promise<void> };
 let requireId = false;
+/** The process dies, as far as the table is concerned, between settling and storing. */
+let losesAnswers = false;
 
 beforeAll(async () => {
   db = await createTestDb({ template: "empty" });
@@ -34,6 +36,7 @@ afterAll(() => db.close());
 beforeEach(async () => {
   if (fault !== "") return;
   requireId = false;
+  losesAnswers = false;
   evm = await openChainWorld();
   proc = start();
   const front: RequestHandler = (request, response, next) => {
@@ -50,6 +53,12 @@ afterEach(async () => {
 
 function start(): typeof proc {
   const pool = openPool({ url: db.url, applicationName: "shop", max: 6 });
+  const query = pool.query.bind(pool) as (...parts: unknown[]) => unknown;
+  const losing = (...parts: unknown[]): unknown =>
+    losesAnswers && String(parts[0]).includes("set state = 'done'")
+      ? Promise.reject(new Error("Connection terminated unexpectedly"))
+      : query(...parts);
+  Object.assign(pool, { query: losing });
   const gateway = createGateway({ pool, schema: "shop" });
   const guard = gateway.payments({ requireId });
   const end = async (): Promise<void> => {
@@ -96,6 +105,20 @@ describe.skipIf(fault !== "")("x402 behind the guard", () => {
     await x402.send(signed);
     await restart();
     expect(await x402.send(signed)).toMatchObject({ status: 200, success: true });
+    expect(await payments()).toBe(1n);
+    expect(x402.shop.served()).toBe(1);
+  });
+
+  it("behavior: settled, and dead before the answer was stored: in doubt, never paid again", async () => {
+    const signed = await x402.sign(ID);
+    losesAnswers = true;
+    x402.line.loseNext();
+    await x402.send(signed);
+    await restart();
+    losesAnswers = false;
+    const resent = await told(signed);
+    expect(await resent.json()).toMatchObject({ status: 409, code: "outcome_unknown" });
+    expect((await x402.buy(ID)).status).toBe(409);
     expect(await payments()).toBe(1n);
     expect(x402.shop.served()).toBe(1);
   });

@@ -55,6 +55,11 @@ describe("parseSchedules", () => {
     expect(faults.join("\n")).toContain("events[2].principal: 1 to 64 of a-z");
     expect(faults.join("\n")).toContain("extra");
   });
+  test("error: an amount as a number is told how to be written", () => {
+    const [fault] = faultsOf(schedule({ event: "arrive", ...REQUEST, amount: 5 }));
+    expect(fault).toContain("events[0].amount: whole minor units above zero");
+    expect(fault).toContain("as a string");
+  });
   test("error: every fault of the order at once", () => {
     const arrive = { event: "arrive", ...REQUEST };
     const one = { name: "mine", events: [arrive, arrive, { event: "complete", request: "b" }] };
