@@ -59,12 +59,15 @@ export async function paramsOf(deps: CallDeps, intent: LedgerIntent): Promise<Js
 }
 
 // The row decides about these; a second opinion in the parameters could only contradict it.
-const OF_THE_ROW = ["amount", "amount_to_capture", "currency", "confirm"] as const;
+const OF_THE_ROW = ["amount", "amount_to_capture", "currency", "confirm"];
 
 /** Builds the call of an intent from its row alone. Throws `invalid`. */
 export async function prepareCall(deps: CallDeps, intent: LedgerIntent): Promise<Call> {
   const params = await paramsOf(deps, intent);
   const twice = OF_THE_ROW.filter((name) => params[name] !== undefined);
+  // A payment is looked up by its customer: two of them, and it would not be found.
+  const payer = params["customer"] ?? intent.customer;
+  if (intent.customer !== null && payer !== intent.customer) twice.push("customer");
   if (twice.length > 0) {
     throw new LedgerError(
       "invalid",

@@ -306,6 +306,19 @@ describe("outcomes", () => {
     expect(world.stripe.control.requests.at(-1)?.account).toBe("acct_1SandboxPlatform");
   });
 
+  it("error: a second opinion about what the row says already", async () => {
+    const request = { payment_method: "pm_card_visa", customer: "cus_2" };
+    await world.mint("inv-1", { customer: "cus_1", request });
+    await world.mint("inv-2", { request: { amount: 1, confirm: false } });
+    const refusals = [await refusalOf(world.pay("inv-1")), await refusalOf(world.pay("inv-2"))];
+    expect(refusals).toMatchObject([{ code: "invalid" }, { code: "invalid" }]);
+    expect(refusals.map(({ message }) => message)).toEqual([
+      expect.stringContaining("say customer,"),
+      expect.stringContaining("say amount, confirm,"),
+    ]);
+    expect(world.keysSent()).toEqual([]);
+  });
+
   it("error: an intent of another rail", async () => {
     const columns = { rail: "evm", network: "eip155:1", asset: "0x1", payee: "0x2" };
     await world.mint("inv-1", { columns });
