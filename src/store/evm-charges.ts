@@ -3,14 +3,15 @@
  * `tallyd.refund`, for rows of the rail `evm` alone. A provider's object has versions that are
  * merged (mirror.ts); a transfer is in a block or it is not.
  */
-import { markChanged } from "./mirror-changed.ts";
-import type { TransferKey } from "./evm-logs.ts";
+import { markChargesChanged } from "./mirror-changed.ts";
+import type { TransferKeys } from "./evm-keys.ts";
+import { joinArrays, plainArray } from "./plain-array.ts";
 import type { Db } from "./pool.ts";
 
 /** The transfers whose charges are to be brought in line. */
 export interface ChargesOf {
   readonly scope: string;
-  readonly keys: readonly TransferKey[];
+  readonly keys: TransferKeys;
   /** Symbols by the token's address; their lower case is the currency. */
   readonly symbols: ReadonlyMap<string, string>;
   readonly payers: readonly string[];
@@ -20,66 +21,79 @@ export interface ChargesOf {
 // Payments between two addresses that a refund may settle: the newest are.
 const SETTLED_MAX = 1_000;
 
+// Each by its key: a join may read the whole table where the planner knows nothing of it yet.
 const FROM_TRANSFERS = `
   from unnest($2::text[], $3::integer[]) as k (tx_hash, log_index)
-  join tallyd.evm_transfer t on t.scope = $1 and t.tx_hash = k.tx_hash and t.log_index = k.log_index
+ cross join lateral (
+         select f.scope, f.tx_hash, f.log_index, f.block_number, f.block_time, f.token, f.sender, f.recipient,
+                f.value, f.nonce, f.role, f.final, f.gone_at
+           from tallyd.evm_transfer f
+          where f.scope = $1
+            and f.tx_hash = k.tx_hash
+            and f.log_index = k.log_index
+          limit 1
+       ) t
   left join unnest($4::text[], $5::text[]) as s (token, symbol) on s.token = t.token`;
 
 /** Makes charges and refunds of these transfers say what the transfers say; marks what changed. */
 export async function saveChainCharges(tx: Db, input: ChargesOf): Promise<number> {
   const { scope, keys, symbols, payers, now } = input;
-  if (keys.length === 0) return 0;
+  if (keys.count === 0) return 0;
   const common = [
     scope,
-    keys.map((key) => key.txHash),
-    keys.map((key) => key.logIndex),
+    keys.txHashes,
+    keys.logIndexes,
     [...symbols.keys()],
     [...symbols.values()].map((symbol) => symbol.toLowerCase()),
   ];
-  const charges = await tx.query<{ charge_id: string }>(
-    `insert into tallyd.charge as c (scope, charge_id, rail, payment_intent, amount, amount_captured, currency,
-       status, captured, payer, payee, purpose, failure_code, owned, asset, nonce, position, created_at, version_at,
-       version_rank, seen_at)
-     select t.scope, t.scope || ':' || t.tx_hash || ':' || t.log_index, 'evm', t.tx_hash, t.value, t.value,
-            coalesce(s.symbol, t.token),
-            case when t.gone_at is not null then 'failed' when t.final then 'succeeded' else 'pending' end,
-            true, t.sender, t.recipient,
-            case when t.role = 'other_token' then 'other_token' end,
-            case when t.gone_at is not null then 'reorganised' end,
-            case when t.role = 'charge' and t.sender = any ($6::text[]) then 'yes' else 'unknown' end,
-            t.token, t.nonce, t.block_number * 100000 + t.log_index, t.block_time, t.block_time, 1, $7
-       ${FROM_TRANSFERS}
-      where t.role in ('charge', 'other_token')
-      order by t.tx_hash, t.log_index
-     on conflict (scope, charge_id) do update
-       set amount = excluded.amount,
-           amount_captured = excluded.amount_captured,
-           currency = excluded.currency,
-           status = excluded.status,
-           payer = excluded.payer,
-           payee = excluded.payee,
-           purpose = excluded.purpose,
-           failure_code = excluded.failure_code,
-           owned = excluded.owned,
-           asset = excluded.asset,
-           nonce = excluded.nonce,
-           position = excluded.position,
-           created_at = excluded.created_at,
-           version_at = excluded.version_at,
-           seen_at = excluded.seen_at
-     where (c.status, c.amount, c.currency, c.payer, c.payee, c.purpose, c.owned, c.nonce, c.position,
-            c.created_at)
-           is distinct from (excluded.status, excluded.amount, excluded.currency, excluded.payer,
-                             excluded.payee, excluded.purpose, excluded.owned, excluded.nonce,
-                             excluded.position, excluded.created_at)
-     returning charge_id`,
+  const made = await tx.query<{ count: number; ids: string }>(
+    `with done as (
+       insert into tallyd.charge as c (scope, charge_id, rail, payment_intent, amount, amount_captured, currency,
+         status, captured, payer, payee, purpose, failure_code, owned, asset, nonce, position, created_at, version_at,
+         version_rank, seen_at)
+       select t.scope, t.scope || ':' || t.tx_hash || ':' || t.log_index, 'evm', t.tx_hash, t.value, t.value,
+              coalesce(s.symbol, t.token),
+              case when t.gone_at is not null then 'failed' when t.final then 'succeeded' else 'pending' end,
+              true, t.sender, t.recipient,
+              case when t.role = 'other_token' then 'other_token' end,
+              case when t.gone_at is not null then 'reorganised' end,
+              case when t.role = 'charge' and t.sender = any ($6::text[]) then 'yes' else 'unknown' end,
+              t.token, t.nonce, t.block_number * 100000 + t.log_index, t.block_time, t.block_time, 1, $7
+         ${FROM_TRANSFERS}
+        where t.role in ('charge', 'other_token')
+        order by t.tx_hash, t.log_index
+       on conflict (scope, charge_id) do update
+         set amount = excluded.amount,
+             amount_captured = excluded.amount_captured,
+             currency = excluded.currency,
+             status = excluded.status,
+             payer = excluded.payer,
+             payee = excluded.payee,
+             purpose = excluded.purpose,
+             failure_code = excluded.failure_code,
+             owned = excluded.owned,
+             asset = excluded.asset,
+             nonce = excluded.nonce,
+             position = excluded.position,
+             created_at = excluded.created_at,
+             version_at = excluded.version_at,
+             seen_at = excluded.seen_at
+       where (c.status, c.amount, c.currency, c.payer, c.payee, c.purpose, c.owned, c.nonce, c.position,
+              c.created_at)
+             is distinct from (excluded.status, excluded.amount, excluded.currency, excluded.payer,
+                               excluded.payee, excluded.purpose, excluded.owned, excluded.nonce,
+                               excluded.position, excluded.created_at)
+       returning charge_id
+     )
+     select count(*)::integer as count, coalesce(array_agg(charge_id), '{}')::text as ids
+       from done`,
     [...common, payers, now],
   );
-  const ids = charges.rows.map((row) => row.charge_id);
-  ids.push(...(await saveRefunds(tx, common, now)));
-  const objects = [...new Set(ids)].map((id) => ({ kind: "charge" as const, scope, id }));
-  await markChanged(tx, { objects, now });
-  return charges.rows.length;
+  const [charges] = made.rows;
+  const settled = keys.refunds === 0 ? [] : await saveRefunds(tx, common, now);
+  const ids = joinArrays(charges?.ids ?? "{}", plainArray(settled));
+  await markChargesChanged(tx, { scope, ids, now });
+  return charges?.count ?? 0;
 }
 
 /** Stores refunds; answers the payments between the same two addresses, which match looks at. */

@@ -39,3 +39,20 @@ export async function markChanged(
     [JSON.stringify(input.objects), input.now],
   );
 }
+
+/** Marks charges of one scope; `ids` is an array as PostgreSQL spells it, repetitions allowed. */
+export async function markChargesChanged(
+  db: Db,
+  input: { readonly scope: string; readonly ids: string; readonly now: Date },
+): Promise<void> {
+  if (input.ids === "{}") return;
+  await db.query(
+    `insert into tallyd.changed (kind, scope, id, at)
+     select distinct on (id collate "C") 'charge', $1, id, $3
+       from unnest($2::text[]) as given (id)
+      order by id collate "C"
+         on conflict (kind, scope, id)
+            do update set at = excluded.at`,
+    [input.scope, input.ids, input.now],
+  );
+}

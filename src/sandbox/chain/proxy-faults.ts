@@ -46,6 +46,8 @@ export interface LieFaults {
   readonly drop?: boolean;
   /** The logs of this transaction are missing in every list. */
   readonly dropTransaction?: string;
+  /** The first log of every list moved one unit more than it says elsewhere. */
+  readonly altered?: boolean;
   /** The first log of a list is in it twice. */
   readonly repeated?: boolean;
   /** Two different logs of a list have one block and one index. */

@@ -209,6 +209,7 @@ function falsified(logs: readonly Wire[], faults: ProxyFaults): readonly Wire[] 
   if (faults.drop === true) list = list.slice(1);
   const [first, second, ...others] = list;
   if (first === undefined) return list;
+  if (faults.altered === true) list = altered(list);
   if (faults.doubled === true && second !== undefined) {
     const { blockNumber, blockHash, logIndex } = first;
     list = [first, { ...second, blockNumber, blockHash, logIndex }, ...others];
@@ -219,6 +220,16 @@ function falsified(logs: readonly Wire[], faults: ProxyFaults): readonly Wire[] 
     list = [{ ...first, blockNumber: null, blockHash: NO_HASH, logIndex: "0xfff" }, ...list];
   }
   return list;
+}
+
+/** The first amount of a list is one unit more. */
+function altered(list: readonly Wire[]): Wire[] {
+  const at = list.findIndex((log) => typeof log["data"] === "string" && log["data"].length === 66);
+  return list.map((log, index) => {
+    if (index !== at) return log;
+    const data = (BigInt(String(log["data"])) + 1n).toString(16).padStart(64, "0");
+    return { ...log, data: `0x${data}` };
+  });
 }
 
 function hex(value: number): string {

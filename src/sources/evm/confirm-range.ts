@@ -6,12 +6,13 @@
 import type { ChainSettings } from "../../core/settings.ts";
 import { mayHold } from "./bloom.ts";
 import type { Endpoint } from "./endpoints.ts";
+import { contentKey, sameLogs } from "./log-order.ts";
 import { readByReceipts, readHeaders, readRange } from "./read-range.ts";
 import type { BlockRange, RangeReading } from "./read-range.ts";
 import { valueOf } from "./rpc.ts";
 import { RpcError } from "./rpc-errors.ts";
 import { transferFilters } from "./topics.ts";
-import { logKey, readReceipt } from "./wire.ts";
+import { readReceipt } from "./wire.ts";
 import type { Header, RawLog } from "./wire.ts";
 
 /** An endpoint that answered with less, or with more, than there is. */
@@ -24,7 +25,7 @@ export interface Liar {
 export interface Confirmed {
   readonly last: Header;
   readonly logs: readonly RawLog[];
-  /** Heads of the blocks that hold logs, by number. */
+  /** Heads of the blocks that hold logs, and of the one before the range, by number. */
   readonly headers: ReadonlyMap<number, Header>;
   readonly liars: readonly Liar[];
 }
@@ -62,7 +63,7 @@ export async function confirmRange(
     { endpoint: second, reading: two },
   ];
   const agreed = same(one, two) ? one : await settle(chain, { readings, range, options });
-  const headers = await headersOf(first, agreed, signal);
+  const headers = await headersOf(first, { reading: agreed, range }, signal);
   return { last: agreed.last, logs: agreed.logs, headers, liars: liarsOf(readings, agreed, range) };
 }
 
@@ -72,18 +73,17 @@ interface Said {
 }
 
 function keys(reading: RangeReading): Set<string> {
-  return new Set(reading.logs.map(logKey));
+  return new Set(reading.logs.map(contentKey));
 }
 
+/** Word for word: a node that changes an amount is as wrong as one that leaves it out. */
 function same(a: RangeReading, b: RangeReading): boolean {
-  if (a.logs.length !== b.logs.length) return false;
-  const known = keys(a);
-  return b.logs.every((log) => known.has(logKey(log)));
+  return sameLogs(a.logs, b.logs);
 }
 
 function holdsAll(larger: RangeReading, smaller: RangeReading): boolean {
   const known = keys(larger);
-  return smaller.logs.every((log) => known.has(logKey(log)));
+  return smaller.logs.every((log) => known.has(contentKey(log)));
 }
 
 /** Reads on until the fullest answer was given twice, holds every other, and its logs are real. */
@@ -130,7 +130,7 @@ async function areReal(
   full: RangeReading,
 ): Promise<boolean> {
   const sets = readings.map((one) => keys(one.reading));
-  const disputed = full.logs.filter((log) => sets.some((set) => !set.has(logKey(log))));
+  const disputed = full.logs.filter((log) => sets.some((set) => !set.has(contentKey(log))));
   const sample = everyNth(disputed, RECEIPTS_MAX);
   let proven = 0;
   for (const log of sample) {
@@ -140,7 +140,7 @@ async function areReal(
       ]);
       const receipt = readReceipt(valueOf(answer));
       if (receipt === null) continue;
-      if (!receipt.logs.some((one) => logKey(one) === logKey(log))) return false;
+      if (!receipt.logs.some((one) => contentKey(one) === contentKey(log))) return false;
       proven += 1;
       break;
     }
@@ -164,16 +164,18 @@ function liarsOf(readings: readonly Said[], agreed: RangeReading, range: BlockRa
   return [...liars.values()];
 }
 
-/** The heads of the blocks that hold logs; each log must lie in the block that its node shows. */
+/**
+ * The heads of the blocks that hold logs, and of the one before; each log must lie in the block
+ * that its node shows.
+ */
 async function headersOf(
   endpoint: Endpoint,
-  reading: RangeReading,
+  { reading, range }: { readonly reading: RangeReading; readonly range: BlockRange },
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<number, Header>> {
-  const numbers = [...new Set(reading.logs.map((log) => log.blockNumber))].toSorted(
-    (a, b) => a - b,
-  );
-  const headers = await readHeaders(endpoint, numbers, signal);
+  const numbers = new Set(range.from > 0 ? [range.from - 1] : []);
+  for (const log of reading.logs) numbers.add(log.blockNumber);
+  const headers = await readHeaders(endpoint, [...numbers], signal);
   for (const log of reading.logs) {
     if (headers.get(log.blockNumber)?.hash === log.blockHash) continue;
     throw new RpcError("lagging", `block ${String(log.blockNumber)} changed while it was read`);

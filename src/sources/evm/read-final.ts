@@ -5,9 +5,10 @@ import type { Clock } from "../../core/clock.ts";
 import type { ChainSettings } from "../../core/settings.ts";
 import type { ChainRow } from "../../store/evm-chain.ts";
 import { confirmRange } from "./confirm-range.ts";
-import type { Liar } from "./confirm-range.ts";
+import type { Confirmed, Liar } from "./confirm-range.ts";
 import type { Endpoint } from "./endpoints.ts";
-import { readHeaders } from "./read-range.ts";
+import { rangeWidth } from "./range-width.ts";
+import type { RangeWidth } from "./range-width.ts";
 import type { BlockRange } from "./read-range.ts";
 import { storeFinal } from "./store-range.ts";
 import type { Header } from "./wire.ts";
@@ -34,88 +35,98 @@ interface FinalWork {
   };
 }
 
-// One transaction stores one range; beyond this a busy token's range holds too many logs.
-const RANGE_MAX = 50_000;
+type Deps = { readonly pool: Pool; readonly clock: Clock };
 
-// Memory follows the logs of one range and not the history: a fuller range makes the next shorter.
-const LOGS_MAX = 5_000;
+/** A range to read, and whether the cursor moves with it. */
+interface Step {
+  readonly range: BlockRange;
+  readonly advances: boolean;
+}
 
-/** Reads and stores all of it. Throws RpcError; what was stored stays. */
+/**
+ * Reads and stores all of it; while one range is stored, the next one is read. Stored is only in
+ * the order of reading, so that what is read is always one piece. Throws RpcError; what was stored
+ * stays.
+ */
 export async function readFinal(
-  deps: { readonly pool: Pool; readonly clock: Clock },
+  deps: Deps,
   work: FinalWork,
 ): Promise<{ readonly liars: readonly Liar[] }> {
-  const { known, target, from } = work;
+  const { chain, pair, options } = work;
   const liars = new Map<string, Liar>();
-  const fresh = known.fromBlock === null || known.final === null;
-  // Downwards first: an older row waits for it, and the newest end is read at every pass.
-  const parts: BlockRange[] = [];
-  if (!fresh && from < known.fromBlock) parts.push({ from, to: known.fromBlock - 1 });
-  const next = fresh ? from : known.final.number + 1;
-  if (next <= target.number) parts.push({ from: next, to: target.number });
-  const total = parts.reduce((sum, part) => sum + part.to - part.from + 1, 0);
+  const width = rangeWidth();
+  const parts = partsOf(work);
+  const total = parts.reduce((sum, { range }) => sum + blocksOf(range), 0);
   let done = 0;
-  for (const part of parts) {
-    const advances = part.to === target.number;
-    // Below, the ranges go from new to old, so that what is read is always one piece.
-    for (const range of advances ? upwards(work, part) : downwards(work, part)) {
-      work.options.signal.throwIfAborted();
-      await readOne(deps, work, { range, advances, liars });
-      done += range.to - range.from + 1;
-      work.options.onProgress?.({ done, total, logs: work.counts.logs });
-    }
+  let storing = Promise.resolve();
+  for (const step of stepsOf(work, parts, width)) {
+    const reading = confirmRange(chain, pair, step.range, options.signal);
+    const read = await bothEnds(reading, storing);
+    // Here nothing is under way.
+    options.signal.throwIfAborted();
+    for (const liar of read.liars) liars.set(liar.endpoint.name, liar);
+    const blocks = blocksOf(step.range);
+    width.learn({ blocks, logs: read.logs.length });
+    storing = store(deps, work, step, read).then(() => {
+      done += blocks;
+      options.onProgress?.({ done, total, logs: work.counts.logs });
+    });
   }
+  await storing;
   return { liars: [...liars.values()] };
 }
 
-function* upwards(work: FinalWork, part: BlockRange): Generator<BlockRange> {
-  let from = part.from;
-  while (from <= part.to) {
-    const to = Math.min(part.to, from + width(work) - 1);
-    yield { from, to };
-    from = to + 1;
+/** Waits for both, also when one fails: no work goes on behind the back of whoever gave it. */
+async function bothEnds<Value>(reading: Promise<Value>, storing: Promise<void>): Promise<Value> {
+  const [read, stored] = await Promise.allSettled([reading, storing]);
+  if (stored.status === "rejected") throw stored.reason;
+  if (read.status === "rejected") throw read.reason;
+  return read.value;
+}
+
+function blocksOf(range: BlockRange): number {
+  return range.to - range.from + 1;
+}
+
+/** Downwards first: an older row waits for it, and the newest end is read at every pass. */
+function partsOf({ known, target, from }: FinalWork): Step[] {
+  const fresh = known.fromBlock === null || known.final === null;
+  const parts: Step[] = [];
+  if (!fresh && from < known.fromBlock) {
+    parts.push({ range: { from, to: known.fromBlock - 1 }, advances: false });
+  }
+  const next = fresh ? from : known.final.number + 1;
+  if (next <= target.number) {
+    parts.push({ range: { from: next, to: target.number }, advances: true });
+  }
+  return parts;
+}
+
+/** Below, the ranges go from new to old, so that what is read is always one piece. */
+function* stepsOf(work: FinalWork, parts: readonly Step[], width: RangeWidth): Generator<Step> {
+  const { first, second } = work.pair;
+  for (const { range, advances } of parts) {
+    let { from, to } = range;
+    while (from <= to) {
+      const blocks = Math.min(first.rangeBlocks, second.rangeBlocks, width.blocks(), to - from + 1);
+      const next = advances ? { from, to: from + blocks - 1 } : { from: to - blocks + 1, to };
+      yield { range: next, advances };
+      if (advances) from += blocks;
+      else to -= blocks;
+    }
   }
 }
 
-function* downwards(work: FinalWork, part: BlockRange): Generator<BlockRange> {
-  let { to } = part;
-  while (to >= part.from) {
-    const from = Math.max(part.from, to - width(work) + 1);
-    yield { from, to };
-    to = from - 1;
-  }
-}
-
-function width({ pair }: FinalWork): number {
-  return Math.min(pair.first.rangeBlocks, pair.second.rangeBlocks, RANGE_MAX);
-}
-
-async function readOne(
-  deps: { readonly pool: Pool; readonly clock: Clock },
-  work: FinalWork,
-  one: {
-    readonly range: BlockRange;
-    readonly advances: boolean;
-    readonly liars: Map<string, Liar>;
-  },
+async function store(
+  deps: Deps,
+  { chain, counts }: FinalWork,
+  { range, advances }: Step,
+  read: Confirmed,
 ): Promise<void> {
-  const { chain, pair, counts, options } = work;
-  const { range, advances } = one;
-  const read = await confirmRange(chain, pair, range, options.signal);
-  for (const liar of read.liars) one.liars.set(liar.endpoint.name, liar);
-  if (read.logs.length > LOGS_MAX) {
-    const less = Math.max(1, Math.floor((range.to - range.from + 1) / 2));
-    for (const endpoint of [pair.first, pair.second]) endpoint.rangeBlocks = less;
-  }
-  const before = Math.max(0, range.from - 1);
-  const since = (await readHeaders(pair.first, [before], options.signal)).get(before);
-  const stored = await storeFinal(
-    deps.pool,
-    chain,
-    { ...read, from: range.from, since: since?.time ?? read.last.time, advances },
-    deps.clock.now(),
-  );
-  counts.blocks += range.to - range.from + 1;
+  const since = read.headers.get(range.from - 1)?.time ?? read.last.time;
+  const final = { ...read, from: range.from, since, advances };
+  const stored = await storeFinal(deps.pool, chain, final, deps.clock.now());
+  counts.blocks += blocksOf(range);
   counts.logs += stored.logs;
   counts.charges += stored.charges;
   counts.gone += stored.gone;

@@ -2,12 +2,13 @@
 import type { ChainSettings } from "../../core/settings.ts";
 import type { Endpoint } from "./endpoints.ts";
 import { grow, shrink } from "./endpoints.ts";
+import { inOrder } from "./log-order.ts";
 import { valueOf } from "./rpc.ts";
 import type { RpcCall } from "./rpc.ts";
 import { RpcError } from "./rpc-errors.ts";
 import { TRANSFER, addressOf, authorizationFilters, takes, transferFilters } from "./topics.ts";
 import type { LogFilter } from "./topics.ts";
-import { logKey, readHeader, readLogs, readReceipt, toHex } from "./wire.ts";
+import { readHeader, readLogs, readReceipt, toHex } from "./wire.ts";
 import type { Header, RawLog } from "./wire.ts";
 
 /** Blocks, both ends included. */
@@ -123,7 +124,7 @@ async function readPiece(
   if (more.last.hash !== first.last.hash) {
     throw new RpcError("lagging", `two versions of block ${String(range.to)}`);
   }
-  return { last: first.last, logs: distinct([...first.logs, ...more.logs]) };
+  return { last: first.last, logs: inOrder([...first.logs, ...more.logs]) };
 }
 
 /** Logs of some filters with the last block, in one request. Throws RpcError. */
@@ -145,11 +146,7 @@ export async function askLogs(
   if (stray !== undefined) {
     throw new RpcError("broken", `a log of block ${String(stray.blockNumber)} was not asked for`);
   }
-  return { last, logs: distinct(logs) };
-}
-
-function distinct(logs: readonly RawLog[]): RawLog[] {
-  return [...new Map(logs.map((log) => [logKey(log), log])).values()];
+  return { last, logs: inOrder(logs) };
 }
 
 /** Senders of transfers to payees that are no payers of ours. */
@@ -159,6 +156,7 @@ function strangers(logs: readonly RawLog[], chain: ChainSettings): string[] {
     const [event, from, to] = topics;
     if (event !== TRANSFER || from === undefined || to === undefined) continue;
     const sender = addressOf(from);
+    if (senders.has(sender)) continue;
     if (!chain.payers.includes(sender) && chain.payees.includes(addressOf(to))) senders.add(sender);
   }
   return [...senders].toSorted();
@@ -180,7 +178,7 @@ export async function readByReceipts(
   const list = valueOf(receipts);
   if (!Array.isArray(list)) throw new RpcError("broken", "receipts of a block are no list");
   const logs = (list as unknown[]).flatMap((one) => readReceipt(one)?.logs ?? []);
-  return { last, logs: ofFilters(logs, chain) };
+  return { last, logs: ofFilters(inOrder(logs), chain) };
 }
 
 /** Logs that a scan would have asked for, out of whole receipts. */

@@ -23,8 +23,10 @@ export interface Rpc {
 
 // A public node takes some seconds for a wide range; longer is a hung connection.
 const TIMEOUT_MS = 30_000;
-// Vendors end an answer at 150 MB at the latest; a range of usual size gives a few.
+// Vendors end an answer at 150 MB at the latest; one block's receipts are all there is to ask for.
 const BODY_BYTES_MAX = 160 * 1_048_576;
+// Lists of logs can be had in smaller pieces: some ten thousand at once keep the memory small.
+const LOGS_BYTES_MAX = 8 * 1_048_576;
 
 /** Opens a way to an endpoint. `count` is told of every call. */
 export function createRpc(url: string, count: (method: string) => void): Rpc {
@@ -53,7 +55,9 @@ async function bundled(
   signal: AbortSignal | undefined,
 ): Promise<RpcAnswer[]> {
   const wire = calls.map((call, id) => ({ jsonrpc: "2.0", id, ...call }));
-  const body = await post(url, wire.length === 1 ? wire[0] : wire, signal);
+  const lists = calls.some((call) => call.method === "eth_getLogs");
+  const bytesMax = lists ? LOGS_BYTES_MAX : BODY_BYTES_MAX;
+  const body = await post(url, { wire: wire.length === 1 ? wire[0] : wire, bytesMax, signal });
   const parsed = parse(body);
   if (calls.length === 1 && !Array.isArray(parsed)) return [answerOf(parsed)];
   if (!Array.isArray(parsed)) {
@@ -72,7 +76,15 @@ async function bundled(
   });
 }
 
-async function post(url: string, wire: unknown, signal: AbortSignal | undefined): Promise<string> {
+async function post(
+  url: string,
+  request: {
+    readonly wire: unknown;
+    readonly bytesMax: number;
+    readonly signal: AbortSignal | undefined;
+  },
+): Promise<string> {
+  const { wire, bytesMax, signal } = request;
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await fetch(url, {
@@ -83,7 +95,7 @@ async function post(url: string, wire: unknown, signal: AbortSignal | undefined)
       redirect: "error",
       signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
     });
-    const text = await limitedText(response);
+    const text = await limitedText(response, bytesMax);
     if (!response.ok) throw httpErrorOf(response.status, text, response.headers.get("retry-after"));
     return text;
   } catch (error) {
@@ -101,13 +113,19 @@ function causeOf(error: unknown): string {
   return error.name;
 }
 
-async function limitedText(response: Response): Promise<string> {
-  const length = Number(response.headers.get("content-length") ?? "0");
-  if (length > BODY_BYTES_MAX) {
-    await response.body?.cancel();
-    throw new RpcError("too_large", `an answer of ${String(length)} bytes`);
+/** The body, as long as it stays within the limit: what is longer is not even kept. */
+async function limitedText(response: Response, bytesMax: number): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    parts.push(part);
+    bytes += part.length;
+    // Leaving the loop closes the connection.
+    if (bytes > bytesMax) {
+      throw new RpcError("too_large", `an answer of more than ${String(bytesMax)} bytes`);
+    }
   }
-  return response.text();
+  return Buffer.concat(parts).toString("utf8");
 }
 
 function parse(body: string): unknown {

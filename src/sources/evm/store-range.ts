@@ -5,12 +5,14 @@ import type { ChainSettings } from "../../core/settings.ts";
 import { saveChainCharges } from "../../store/evm-charges.ts";
 import { saveHead, saveRead } from "../../store/evm-chain.ts";
 import type { BlockRef } from "../../store/evm-chain.ts";
+import { joinKeys } from "../../store/evm-keys.ts";
+import type { TransferKeys } from "../../store/evm-keys.ts";
 import { markGone, ourNonces, saveAuthorizations, saveTransfers } from "../../store/evm-logs.ts";
-import type { StoredAuthorization, StoredTransfer, TransferKey } from "../../store/evm-logs.ts";
 import type { Db } from "../../store/pool.ts";
 import { saveProgress } from "../../store/sources.ts";
 import { withTx } from "../../store/tx.ts";
 import { parseLogs } from "./parse-logs.ts";
+import type { ParsedLogs } from "./parse-logs.ts";
 import { AUTHORIZATION_USED } from "./topics.ts";
 import type { Header, RawLog } from "./wire.ts";
 
@@ -55,11 +57,10 @@ export async function storeFinal(
       scope,
       from: range.from,
       to: range.last.number,
-      kept: placed.keys,
-      keptNonces: placed.nonces,
+      kept: { transfers: [], nonces: [] },
       at: now,
     });
-    const charges = await saveCharges(tx, chain, [...placed.changed, ...gone], now);
+    const charges = await saveCharges(tx, chain, joinKeys(placed.changed, gone), now);
     const { number, hash, time } = range.last;
     await saveRead(tx, {
       scope,
@@ -72,7 +73,7 @@ export async function storeFinal(
       cursor: null,
       coveredRange: range.since < time ? { from: range.since, to: time } : null,
     });
-    return { logs: range.logs.length, charges, gone: gone.length };
+    return { logs: range.logs.length, charges, gone: gone.count };
   });
 }
 
@@ -94,13 +95,15 @@ export async function storeTip(
       scope,
       from: tip.above + 1,
       to: null,
-      kept: placed.keys,
-      keptNonces: placed.nonces,
+      kept: {
+        transfers: placed.parsed.transfers,
+        nonces: placed.parsed.authorizations.map((one) => one.nonce),
+      },
       at: now,
     });
-    const charges = await saveCharges(tx, chain, [...placed.changed, ...gone], now);
+    const charges = await saveCharges(tx, chain, joinKeys(placed.changed, gone), now);
     await saveHead(tx, { scope, head: tip.head, reorganised: tip.reorganised, at: now });
-    return { logs: tip.logs.length, charges, gone: gone.length };
+    return { logs: tip.logs.length, charges, gone: gone.count };
   });
 }
 
@@ -118,9 +121,8 @@ export async function storeFound(
 }
 
 interface Stored {
-  readonly changed: readonly TransferKey[];
-  readonly keys: readonly TransferKey[];
-  readonly nonces: readonly string[];
+  readonly changed: TransferKeys;
+  readonly parsed: ParsedLogs;
 }
 
 async function storeLogs(
@@ -133,32 +135,15 @@ async function storeLogs(
     log.topics[0] === AUTHORIZATION_USED ? (log.topics[2] ?? []) : [],
   );
   const ours = await ourNonces(tx, scope, used);
-  const { transfers, authorizations } = parseLogs(input.logs, chain, { ours });
-  const at = (block: number): Date => input.headers.get(block)?.time ?? new Date(0);
-  const rows: StoredTransfer[] = transfers.map((one) => ({
-    ...one,
-    blockTime: at(one.blockNumber),
-  }));
-  const ends: StoredAuthorization[] = authorizations.map((one) => ({
-    ...one,
-    blockTime: at(one.blockNumber),
-  }));
-  const { final } = input;
-  const changed = await saveTransfers(tx, { scope, transfers: rows, final });
-  await saveAuthorizations(tx, { scope, authorizations: ends, final });
-  return {
-    changed,
-    keys: transfers.map(({ txHash, logIndex }) => ({ txHash, logIndex })),
-    nonces: authorizations.map((one) => one.nonce),
-  };
+  const parsed = parseLogs(input.logs, chain, { ours });
+  const blockTimes = new Map([...input.headers].map(([number, { time }]) => [number, time]));
+  const batch = { scope, blockTimes, final: input.final };
+  const changed = await saveTransfers(tx, { ...batch, ...parsed });
+  await saveAuthorizations(tx, { ...batch, ...parsed });
+  return { changed, parsed };
 }
 
-function saveCharges(
-  tx: Db,
-  chain: ChainSettings,
-  keys: readonly TransferKey[],
-  now: Date,
-): Promise<number> {
+function saveCharges(tx: Db, chain: ChainSettings, keys: TransferKeys, now: Date): Promise<number> {
   const tokens = [...chain.tokens, ...chain.otherTokens];
   const symbols = new Map(tokens.map((token) => [token.address, token.symbol]));
   return saveChainCharges(tx, { scope: chain.chainId, keys, symbols, payers: chain.payers, now });
