@@ -14,6 +14,7 @@ import { checkBalances, tokenFaults } from "./balance.ts";
 import type { Endpoint } from "./endpoints.ts";
 import { recovered } from "./endpoints.ts";
 import { firstBlock } from "./first-block.ts";
+import { firstContact } from "./first-contact.ts";
 import { noteEndpoints, setAside } from "./note-endpoints.ts";
 import { proveBalances } from "./prove-balances.ts";
 import { readFinal } from "./read-final.ts";
@@ -161,7 +162,8 @@ async function pass(deps: ScanDeps, work: Pass): Promise<string | null> {
   const nowMs = deps.clock.now().getTime();
   const seen = await survey(chain, endpoints, { known, nowMs, signal });
   await noteEndpoints(deps, chain, seen);
-  const [first, ...others] = sameChain(seen);
+  const [first, ...others] =
+    known.genesisHash === null ? await meet(deps, chain, seen.usable) : seen.usable;
   if (first === undefined) throw nobodyLeft(seen);
   await saveGenesis(deps.pool, chain.chainId, first.genesis.hash);
   await checkTokens(reader, first);
@@ -238,11 +240,23 @@ async function leftOut(
   return liars;
 }
 
-/** Endpoints of one and the same chain: those that share the first one's block 0. */
-function sameChain(seen: Survey): readonly Usable[] {
-  const [first] = seen.usable;
-  if (first === undefined) return [];
-  return seen.usable.filter((one) => one.genesis.hash === first.genesis.hash);
+/** Nothing is known of the chain yet: whom to believe. Nothing is stored before that is clear. */
+async function meet(
+  deps: ScanDeps,
+  chain: ChainSettings,
+  usable: readonly Usable[],
+): Promise<readonly Usable[]> {
+  const met = firstContact(usable);
+  if (!met.agreed) throw new StoppedError(met.reason);
+  for (const stranger of met.strangers) await setAside(deps, chain, stranger);
+  const [first] = met.usable;
+  if (met.alone && first !== undefined) {
+    const said = { endpoint: first.endpoint.name, block: first.genesis.hash };
+    deps.log.warn("the first block of a chain is unconfirmed: only one endpoint tells it", {
+      ...{ scope: chain.chainId, ...said },
+    });
+  }
+  return met.usable;
 }
 
 function nobodyLeft(seen: Survey): Error {
